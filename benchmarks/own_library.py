@@ -1,6 +1,7 @@
 """Questions about a private library, which no model can know, put to a real model.
 
     python -m benchmarks.own_library [--library tidewater_ops] [--model local:1.5b] [--ways none,docstrings] [--log FILE]
+    python -m benchmarks.own_library --recall
 
 `orchard_billing` served for development. `tidewater_ops` is held out: library, examples and questions were written without
 sight of the code, and nothing was changed for them. With `--log`, what was asked is kept and not asked again.
@@ -8,6 +9,7 @@ sight of the code, and nothing was changed for them. With `--log`, what was aske
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -18,11 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import click
 
 from benchmarks.answers import Outcome, ask, grouped, interval, logged, note, table
-from code_chains import SandboxExecutor, SnippetStore, create_code_chain
+from code_chains import RetrieveChain, SandboxExecutor, SnippetStore, create_code_chain
 from code_chains.models import resolve_model
 
 LIBRARIES = Path(__file__).parent / "libraries"
@@ -92,7 +95,7 @@ def questions(library: str) -> list[LibraryQuestion]:
     ]
 
 
-def store(library: str, way: str, packages: Path) -> SnippetStore | Literal[False]:
+def store(library: str, way: str, packages: Path, sandbox: SandboxExecutor) -> SnippetStore | Literal[False]:
     """Return what the model is shown of the library."""
     if way == "none":
         return False
@@ -103,6 +106,7 @@ def store(library: str, way: str, packages: Path) -> SnippetStore | Literal[Fals
     )
     if way != "docstrings":
         found.add_texts(*_examples(library))
+    found.run_examples(sandbox.run)
     return found
 
 
@@ -122,6 +126,34 @@ def environment(library: str, folder: Path) -> tuple[str, Path]:
     packages = next((folder / "lib").glob("python*/site-packages"))
     shutil.copytree(LIBRARIES / library, packages / library)
     return str(folder / "bin/python"), packages
+
+
+def recall(library: str) -> str:
+    """Return how many names of the right programs a model is shown, if the package is not shown as a whole."""
+    chain = RetrieveChain(SnippetStore.from_package(library, search_path=[LIBRARIES]))
+    shown, wanted, programs, chars = 0, 0, 0, 0
+    asked = questions(library)
+    with patch("code_chains.chains.retrieve.MAX_PACKAGE_CHARS", 0):
+        for one in asked:
+            context = str(chain.invoke({"query": one.query})["context"])
+            names = set(_names_used(one.program))
+            found = names & set(re.findall(r"\w+", context))
+            shown, wanted, programs = shown + len(found), wanted + len(names), programs + (found == names)
+            chars += len(context)
+    return (
+        f"{library}: {shown} of {wanted} names, all of those of {programs} of {len(asked)} programs,"
+        f" in {chars // len(asked):,} characters"
+    )
+
+
+def _names_used(program: str) -> Iterator[str]:
+    """Yield the names that a program imports, its attributes and its keyword arguments."""
+    for node in ast.walk(ast.parse(program)):
+        match node:
+            case ast.ImportFrom(names=names):
+                yield from (name.name for name in names)
+            case ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
+                yield name
 
 
 def rows(outcomes: list[Outcome]) -> Iterator[tuple[object, ...]]:
@@ -146,8 +178,12 @@ def rows(outcomes: list[Outcome]) -> Iterator[tuple[object, ...]]:
 @click.option("--ways", default="none,docstrings,examples", help=f"Some of {', '.join(WAYS)}.")
 @click.option("--seed", default=7, help="The seed of the model.")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
-def main(library: str, model: str, ways: str, seed: int, log: Path | None) -> None:
+@click.option("--recall", "is_recall", is_flag=True, help="Ask no model: count the names that it is shown.")
+def main(library: str, model: str, ways: str, seed: int, log: Path | None, is_recall: bool) -> None:
     """Ask all questions in each way, and print the table."""
+    if is_recall:
+        click.echo(recall(library))
+        return
     chosen, name, asked = ways.split(","), f"{library} {model} seed={seed}", questions(library)
     known = {(one.group, one.task): one for one in logged(log, name)}
     with tempfile.TemporaryDirectory() as folder:
@@ -159,7 +195,7 @@ def main(library: str, model: str, ways: str, seed: int, log: Path | None) -> No
                     resolve_model(model, seed=seed),
                     executor=sandbox,
                     interpret=False,
-                    snippets=store(library, way, packages),
+                    snippets=store(library, way, packages, sandbox),
                 ) as chain,
             ):
                 for question in asked:

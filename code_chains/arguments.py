@@ -144,7 +144,7 @@ def resolve_validate(checks: object, executor: Executor, toolbox: Toolbox | None
 
 
 def resolve_snippets(
-    snippets: object, chat_model: Model
+    snippets: object, chat_model: Model, executor: Executor
 ) -> tuple[VectorStore | Runnable[str, list[Document]] | None, Snippets]:
     """Return where examples for the model come from, and how; None for none.
 
@@ -152,7 +152,7 @@ def resolve_snippets(
         ConfigurationError: There is no such source, or nothing can be added to it.
     """
     value = snippets if isinstance(snippets, Snippets) else Snippets(cast("bool", snippets))
-    store = _open_snippets(value.source, chat_model)
+    store = _open_snippets(value.source, chat_model, executor)
     if value.learn and (value.source is True or not isinstance(store, SnippetStore)):
         because = "verified programs are added to the snippets"
         remedy = "a SnippetStore or a folder as its source"
@@ -160,14 +160,20 @@ def resolve_snippets(
     return store, value
 
 
-def _open_snippets(source: object, chat_model: Model) -> VectorStore | Runnable[str, list[Document]] | None:
+def _open_snippets(
+    source: object, chat_model: Model, executor: Executor
+) -> VectorStore | Runnable[str, list[Document]] | None:
     if source is False or source is None:
         return None
     if source is True:
         weights = embedded(chat_model)  # Curated ones harm a model that copies them.
         return curated_snippets() if weights is None or weights.learns_from_examples else None
     if isinstance(source, str) and source.startswith(PACKAGE_PREFIX):
-        return SnippetStore.from_package(source.removeprefix(PACKAGE_PREFIX))
+        package = source.removeprefix(PACKAGE_PREFIX)
+        store = SnippetStore.from_package(package)
+        if executor.has_module(package.partition(".")[0]):  # Not where a run costs a machine of a service.
+            store.run_examples(executor.run)
+        return store
     if isinstance(source, str | Path):
         return SnippetStore.open(source)
     if isinstance(source, VectorStore | Runnable):

@@ -171,7 +171,8 @@ def _assemble(given: Mapping[str, Any], name: str | Model) -> CodeChain:
     for verifier in verifiers:
         verifier.check(parts)
     parts.name_model(name, parts.model)
-    store, shown = resolve_snippets(given["snippets"], parts.model)
+    store, shown = resolve_snippets(given["snippets"], parts.model, run_executor)
+    parts.references = store if isinstance(store, SnippetStore) else None
     answers = resolve_cache(given["cache"])
     stages: list[Chain] = [LanguageChain(spoken.name)]
     if spoken.translate:

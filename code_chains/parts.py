@@ -26,6 +26,7 @@ from code_chains.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from code_chains.models.weights import Weights
+    from code_chains.retrieval.search import SnippetSearch
 
 Model = Runnable[LanguageModelInput, Any]
 
@@ -59,6 +60,7 @@ class Parts:
         schema_only: Whether models are kept from data.
         starts_model: Whether an embedded model loads its weights at once; otherwise its first call does.
         models: The models that write programs, by the names in the records of attempts.
+        references: Where to look up how functions are called that a failed program names.
     """
 
     given: str | Model
@@ -71,6 +73,7 @@ class Parts:
     schema_only: bool = False
     starts_model: bool = True
     models: dict[str, Model] = field(default_factory=dict)
+    references: SnippetSearch | None = None
     _resolved: dict[str, Model] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -141,7 +144,7 @@ class Parts:
 
     def execute(self) -> ExecuteChain:
         """Return the chain that runs programs."""
-        return ExecuteChain(self.executor, tools=self.tools)
+        return ExecuteChain(self.executor, tools=self.tools, references=self.references)
 
     def evaluate(self, *, asks_verifiers: bool = True) -> EvaluateChain:
         """Return the chain that evaluates outcomes."""

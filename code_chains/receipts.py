@@ -21,12 +21,12 @@ from code_chains.analysis.determinism import is_repeatable
 from code_chains.analysis.parsing import parse
 from code_chains.analysis.references import read
 from code_chains.analysis.well_known_imports import distribution_of
-from code_chains.errors import InputError
+from code_chains.errors import InputError, StoreError
 from code_chains.executors.base import Executor
 from code_chains.executors.values import check_json_variables, describe_variables
 from code_chains.records import Record
 from code_chains.state import Execution
-from code_chains.storage.files import sha256_file
+from code_chains.storage.files import atomic_write, sha256_file
 from code_chains.verification.numbers import WRITTEN_NUMBER, ascii_digits
 from code_chains.verification.provenance import names_from_elsewhere
 
@@ -114,6 +114,18 @@ class Receipt(Record):
         """Return the checksum of everything but the checksum itself."""
         content = {key: value for key, value in self.to_dict().items() if key != "sha256"}
         return _sha256(json.dumps(content, sort_keys=True, ensure_ascii=False))
+
+
+def save_receipt(receipt: Mapping[str, Any], path: Path) -> None:
+    """Save a receipt as JSON.
+
+    Raises:
+        StoreError: It cannot be written; nothing is left then.
+    """
+    try:
+        atomic_write(path, f"{json.dumps(receipt, ensure_ascii=False, indent=2)}\n".encode())
+    except OSError as error:
+        raise StoreError(f"The receipt cannot be saved: {error}") from error
 
 
 @dataclass(frozen=True)

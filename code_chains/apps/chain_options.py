@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 CURATED = "<curated>"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+
+def _new_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    if path and os.path.lexists(path):
+        raise click.UsageError(
+            f"{path} exists, and no file is ever replaced. Name another one for the receipt."
+        )
+    return path
+
+
+receipt_option = click.option(
+    "--receipt",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=_new_file,
+    help="Write what the answer was computed from; `code-chains verify FILE` computes it again.",
+)
 approve_option = click.option(
     "--approve", is_flag=True, help="Show each program and ask for approval before it runs."
 )

@@ -17,7 +17,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
-from code_chains.apps.chain_options import create_chain, options_named
+from code_chains.apps.chain_options import create_chain, options_named, receipt_option
 from code_chains.apps.remedies import CHECKS, remedy
 from code_chains.apps.run_view import STAGE_LABELS, RunView, file_notes
 from code_chains.apps.safe_html import MAX_CHARS, plain
@@ -29,6 +29,7 @@ from code_chains.errors import StoreError
 from code_chains.executors.values import value_of
 from code_chains.inputs import check_files, fenced, shortened
 from code_chains.language.reasons import how_to_check, verdict_words
+from code_chains.receipts import save_receipt
 from code_chains.records.screen import as_shown
 from code_chains.state import Artifact, Execution, Verdict
 
@@ -63,6 +64,7 @@ _SHOWN_FIGURE = re.compile(r"figure-\d+\.png")
 )
 @click.option("--into", metavar="NAME", help="Variable for the value: a number, text, list, frame …")
 @click.option("--result", metavar="NAME", help="Variable for the complete result.")
+@receipt_option
 @click.option("--new", is_flag=True, help="Start a new conversation.")
 @options_named("judge", "max_attempts")
 @click.option(
@@ -152,6 +154,8 @@ class CodeChainMagics(Magics):
         ):
             display(Pretty(printable(f"The conversation {options['session']!r} begins here: it is empty.")))
         result = _display_answer(chain, self._state(question, options))
+        if options["receipt"]:
+            save_receipt(result["receipt"], Path(options["receipt"]))
         if options["result"]:
             self._namespace[options["result"]] = result
         if options["into"]:

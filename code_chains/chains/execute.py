@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import aclosing, closing
+from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 from langchain_core.runnables import RunnableLambda
@@ -20,9 +22,12 @@ from code_chains.executors.function import as_executor
 from code_chains.executors.runner import Runner
 from code_chains.executors.tools import check_takes_tools
 from code_chains.inputs import check_code
+from code_chains.retrieval.search import SnippetSearch
 from code_chains.state import ErrorReport, Execution, Problem
 from code_chains.toolbox import Toolbox
 
+_MISSING_NAMES = {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError"}
+_MAX_SIGNATURES = 3
 _MAX_STDOUT_CHARS = 20_000
 """Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
 
@@ -44,6 +49,7 @@ class ExecuteChain(StreamingChain):
     Args:
         executor: Where the program runs: an executor, or a function of the code (see `FunctionExecutor`).
         tools: What the program may call; only with an executor whose `run` takes `tools`.
+        references: Where to look up how functions of a package are called that a failing line names, for `error.hint`.
 
     Example:
         >>> from code_chains.executors import SandboxExecutor
@@ -65,6 +71,7 @@ class ExecuteChain(StreamingChain):
     name: str | None = "execute"
     executor: Executor
     tools: Toolbox | None = None
+    references: SnippetSearch | None = None
 
     def __init__(self, executor: Executor | Callable[[str], Any], **kwargs: Any) -> None:
         executor = cast("Executor", as_executor(executor))
@@ -106,6 +113,7 @@ class ExecuteChain(StreamingChain):
                 stream=self._stream_code,
                 astream=self._astream_code,
             )
+        execution = self._with_signatures(execution, values["code"])
         if not execution.ok:
             # Not an `Invoke`, which fails once the time of a budget is spent.
             yield RunFunction(_mark, execution, config, _amark)
@@ -148,6 +156,22 @@ class ExecuteChain(StreamingChain):
         code = as_program(state["code"], self.executor.language)
         runner = self._executor_of(state)
         return runner, code, run_arguments(runner, state, self.tools)
+
+    def _with_signatures(self, execution: Execution, code: str) -> Execution:
+        """Return a failed run with a hint how functions are called that its message or its failing line names."""
+        error = execution.error
+        if self.references is None or error is None or execution.status != "error":
+            return execution
+        program = as_program(code, self.executor.language)
+        line = "".join(program.splitlines()[(error.line or 0) - 1 :][:1])
+        named = re.findall(r"(\w+)(?='|\(\))", error.message)
+        misspelt = named if error.type in _MISSING_NAMES else []
+        found = self.references.signatures([*named, *re.findall(r"\w+", line)], misspelt)
+        # Those of a package that the program does not use say nothing about it.
+        found = [one for one in found if one.split()[1].partition(".")[0] in program][:_MAX_SIGNATURES]
+        is_installed = bool(found) and error.type == "ModuleNotFoundError"
+        hint = "" if is_installed else error.hint
+        return replace(execution, error=replace(error, hint="\n".join(filter(None, [hint, *found]))))
 
     def _executor_of(self, state: State) -> Executor | Session:
         session = state.get("session")

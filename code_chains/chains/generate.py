@@ -203,7 +203,9 @@ class GenerateChain(AskingChain):
         if values.get("feedback"):
             if values.get("failed_code"):
                 messages.append(AIMessage(fenced(values["failed_code"], self.language)))
-            messages.append(HumanMessage(f"{values['feedback']}\n\nWrite the whole corrected program."))
+            is_repair = values.get("failed_code") is not None
+            ending = "\n\nWrite the whole corrected program." if is_repair else ""
+            messages.append(HumanMessage(f"{values['feedback']}{ending}"))
         return messages
 
 

@@ -29,6 +29,7 @@ ITERATE_PROMPT = """\
 You answer questions by running Python 3 in a notebook, one cell at a time; after each cell you see what it shows.
 - Reply with one fenced Python block and nothing else: the next cell.
 - Look before you compute: print the beginning, the types and the odd values of data that you do not know.
+- help(f) shows how a function f is called.
 - Variables, imports and files stay for the next cells. A cell that fails changes nothing.
 - As soon as you know how, compute the answer and call final_answer(value) with it, once.
 - Compute it; never write down a result you have not computed.

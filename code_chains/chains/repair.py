@@ -14,7 +14,13 @@ from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke,
 from code_chains.chains.execute import undo
 from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
-from code_chains.verification.feedback import fails_again, failure_signature, is_offline, repair_feedback
+from code_chains.verification.feedback import (
+    ANOTHER_WAY,
+    fails_again,
+    failure_signature,
+    is_offline,
+    repair_feedback,
+)
 
 OnFailedTests = Literal["repair", "restart"]
 
@@ -23,14 +29,14 @@ class RepairChain(EnclosingChain):
     """Repeat an attempt until it succeeds, `max_attempts` are spent, or the same failure keeps coming back.
 
     The cause of a failure is passed to the next attempt as `feedback`. If a program or an error occurs for
-    the second time, patching leads nowhere: the chain restarts, with a new program at a temperature of 0.8 at least
-    and without the failed one in sight; if that fails in a known way, too, it stops. With a model that repeats
-    programs, `on_failed_tests="restart"` restarts each time that tests or examples reject one; Olausson et al. (2023,
-    arXiv:2306.09896) compare the two. It needs a model that gives another reply to the same question. An outcome that
-    only a sanity check doubts is repeated as well, and accepted as `unverified` if the model insists or no other
-    attempt did better. A program that failed in a sandbox without network or tools is not run again. In a `session`
-    each attempt starts from the state before the first one. Streams `programs` and
-    `stdout` while an attempt is made, `attempts` one by one, then the best outcome.
+    the second time, patching leads nowhere: the chain restarts, with a new program at a temperature of 0.8 at least,
+    told to take another way and without the failed one in sight; if that fails in a known way, too, it stops. With a
+    model that repeats programs, `on_failed_tests="restart"` restarts each time that tests or examples reject one;
+    Olausson et al. (2023, arXiv:2306.09896) compare the two. It needs a model that gives another reply to the same
+    question. An outcome that only a sanity check doubts is repeated as well, and accepted as `unverified` if the model
+    insists or no other attempt did better. A program that failed in a sandbox without network or tools is not run again.
+    In a `session` each attempt starts from the state before the first one. Streams `programs` and `stdout` while an
+    attempt is made, `attempts` one by one, then the best outcome.
 
     Args:
         attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as
@@ -136,6 +142,8 @@ class RepairHistory:
         if self.strategy == "repair":
             inputs["feedback"] = repair_feedback(self._failed, schema_only=schema_only)
             inputs["failed_code"] = self._failed["code"]
+        elif self._is_last_try:
+            inputs["feedback"] = ANOTHER_WAY
         if self.restarts:
             inputs["sample_index"] = self.restarts
         return inputs

@@ -19,6 +19,7 @@ from code_chains.retrieval.references import distinct_texts, is_reference
 from code_chains.retrieval.search import SnippetSearch
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Source
+from code_chains.verification.sanity.options import named_options
 
 MIN_OFFLINE_SCORE = 0.4
 """Default threshold for the offline embeddings, from a measurement: an unrelated example misleads a model."""
@@ -41,6 +42,7 @@ _FUNCTIONS = (
     "Functions that are installed. Import and call those that answer the question, instead of writing them again, with each"
     " option that it asks for. They return objects of the types shown: print the attribute that is asked for."
 )
+_OPTIONS = "Words of the question may mean these options:"
 
 
 class RetrieveChain(StreamingChain):
@@ -119,10 +121,11 @@ class RetrieveChain(StreamingChain):
         query = values.get("translation") or check_query(values["query"])
         documents = _checked((yield Invoke(self.retriever, query, config)))
         references = self._references(documents)
-        examples = [document for document in documents if not is_reference(document)][: self.k]
+        examples = [one for one in documents if not is_reference(one) and not one.metadata.get("failure")]
+        examples = examples[: self.k]
         given = to_text("context", values) if values.get("context") else ""
         yield {
-            "context": _context(given, examples, references),
+            "context": _context(query, given, examples, references),
             "sources": tuple(map(_source, [*examples, *references])),
         }
 
@@ -142,19 +145,26 @@ def _checked(documents: object) -> list[Document]:
     return list(documents)
 
 
-def _context(given: str, examples: list[Document], references: list[Document]) -> FencedText:
+def _context(query: str, given: str, examples: list[Document], references: list[Document]) -> FencedText:
     """Return what the model is shown; of this the values in references may be used."""
     shown = [document for document in examples if _about(document) and not is_prose(document)]
     told = [_text(document) for document in examples if document not in shown]
-    tasks = [f"Task: {_about(document)}\nProgram:\n{_text(document)}" for document in shown]
+    tasks = list(map(_task, shown))
     others = [_section(HELP, [given, *told] if given else told), _section(_EXAMPLES, tasks)]
-    functions = ["\n\n".join(distinct_texts(references))] if references else []
-    sections = [_section(_FUNCTIONS, functions), *others]
+    functions = "\n\n".join(distinct_texts(references))
+    # Invariant: the same functions are always the same text, so that it can be cached; what depends on the question follows.
+    named = "\n".join(named_options(query, functions))
+    sections = [_section(_FUNCTIONS, [functions]), _section(_OPTIONS, [named]), *others]
     return FencedText("\n\n".join(filter(None, sections)), examples="\n".join([given, *told, *tasks]))
 
 
 def _section(heading: str, texts: list[str]) -> str:
-    return "\n".join([heading, *map(fenced, texts)]) if texts else ""
+    return "\n".join([heading, *map(fenced, texts)]) if any(texts) else ""
+
+
+def _task(document: Document) -> str:
+    output = f"\nIt prints:\n{document.metadata['output']}" if document.metadata.get("output") else ""
+    return f"Task: {_about(document)}\nProgram:\n{_text(document)}{output}"
 
 
 def _about(document: Document) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from langchain_core.documents import Document
 
@@ -68,6 +69,10 @@ class NameIndex:
                 index[word].discard(number)
                 if not index[word]:
                     del index[word]
+
+    def nearest(self, name: str) -> list[str]:
+        """Return the name of a snippet that is most similar to one that none has; at most one."""
+        return get_close_matches(name, (other for other in self._named if "." not in other), n=1)
 
     def find(self, identifiers: Iterable[str]) -> tuple[set[int], set[int]]:
         """Return the numbers of snippets with one of these names, and of others with one in their signature."""

@@ -26,13 +26,14 @@ class SnippetIndex:
 
     The id is the caller's; the number is the document's id within FAISS. Every method keeps these invariants:
 
-    - `documents`, `_numbers`, `_names` and the FAISS index describe the same documents.
+    - `documents`, `names`, `_numbers` and the FAISS index describe the same documents.
     - A number is never assigned twice.
     - `content_checksum` is the XOR of the documents' checksums, so that it does not depend on the order of changes.
     - The FAISS index is None until the first document determines the number of dimensions.
 
     Attributes:
         documents: The documents by number.
+        names: Their numbers by the names that they have.
         changed: The ids of documents that were added, replaced or deleted; who saves them empties it.
         content_checksum: The checksum of all documents, whatever their order.
     """
@@ -43,7 +44,7 @@ class SnippetIndex:
         self.content_checksum: int = 0
         self._next_number = 0
         self._numbers: dict[str, int] = {}
-        self._names = NameIndex()
+        self.names = NameIndex()
         self._faiss: Any = None
 
     def __len__(self) -> int:
@@ -79,7 +80,7 @@ class SnippetIndex:
         for number, document in zip(numbers, documents, strict=True):
             self.documents[number] = document
             self._numbers[str(document.id)] = number
-            self._names.add(number, document)
+            self.names.add(number, document)
             self.content_checksum ^= _checksum(document)
             self.changed.add(str(document.id))
 
@@ -89,7 +90,7 @@ class SnippetIndex:
         numbers = [self._numbers.pop(document_id) for document_id in existing]
         for number in numbers:
             document = self.documents.pop(number)
-            self._names.discard(number, document)
+            self.names.discard(number, document)
             self.content_checksum ^= _checksum(document)
         self.changed.update(existing)
         if numbers:
@@ -98,7 +99,7 @@ class SnippetIndex:
     def clear(self) -> None:
         """Delete all documents. Vectors added afterwards may have another length."""
         self.changed.update(self._numbers)
-        self.documents, self._numbers, self._names = {}, {}, NameIndex()
+        self.documents, self._numbers, self.names = {}, {}, NameIndex()
         self.content_checksum, self._faiss = 0, None
 
     def vectors(self, numbers: Iterable[int]) -> Vectors:
@@ -147,7 +148,7 @@ class SnippetIndex:
         self, identifiers: Sequence[str], vector: Vectors, k: int, allowed: Filter | None
     ) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
         """Return the documents that have one of these names, and others that have one in their signature, nearest first."""
-        named, worded = self._names.find(identifiers)
+        named, worded = self.names.find(identifiers)
         return self.search(vector, k, allowed, named), self.search(vector, k, allowed, worded)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import dropwhile
 
 from langchain_core.documents import Document
 
@@ -18,6 +19,11 @@ def is_reference(document: Document) -> bool:
     return document.metadata.get("kind") == REFERENCE
 
 
+def signature_of(reference: Document) -> str:
+    """Return how something of a package is imported and called, without what is said of it."""
+    return f"{_import_of(reference.page_content)}\n{reference.metadata.get('signature', '')}"
+
+
 def distinct_texts(references: Iterable[Document]) -> list[str]:
     r"""Return the texts of references, without what another of them says in full or an earlier one has said.
 
@@ -30,17 +36,25 @@ def distinct_texts(references: Iterable[Document]) -> list[str]:
         ['from a import f\nf(x: C)', 'from a import C\nC()\n    A class.']
     """
     blocks = [_NEXT_BLOCK.split(reference.page_content.strip()) for reference in references]
-    said = {_import_of(own) for own, *_ in blocks}
+    shown, said = {_import_of(own) for own, *_ in blocks}, set[str]()
+    owns: dict[str, list[str]] = {}
     texts = []
     for own, *others in blocks:
-        new = _new_blocks(others, said)
-        said |= set(map(_import_of, new))
-        texts.append("\n\n".join([own, *new]))
-    return texts
+        rest = _without(own, owns.setdefault(_import_of(own), []))
+        new = [
+            block for block in dict.fromkeys(others) if block not in said and _import_of(block) not in shown
+        ]
+        said |= set(new)
+        texts.append("\n\n".join(filter(None, [rest, *new])))
+    return list(filter(None, texts))
 
 
-def _new_blocks(blocks: Sequence[str], said: set[str]) -> list[str]:
-    return [block for block in blocks if _import_of(block) not in said]
+def _without(block: str, said: list[str]) -> str:
+    """Return a block about a class or a method of it without the first lines that were said, and add the rest to them."""
+    lines = list(dropwhile(said.__contains__, block.split("\n")))
+    is_new = len(lines) != 2 or f"{lines[0]}  # {lines[1].strip()}" not in said
+    said += lines
+    return "\n".join(lines) if is_new else ""
 
 
 def _import_of(block: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors, identit
 from code_chains.retrieval.identifiers import identifiers_in
 from code_chains.retrieval.index import Filter, SnippetIndex, select_diverse
 from code_chains.retrieval.persistence import searched_text
-from code_chains.retrieval.references import distinct_texts, is_reference
+from code_chains.retrieval.references import distinct_texts, is_reference, signature_of
 
 MIN_REFERENCE_CHARS = 20
 """No reference is shorter: it has a line with an import, and another with what that is."""
+
+_MAX_SIGNATURES = 20
 
 
 class SnippetSearch(VectorStore):
@@ -66,6 +69,14 @@ class SnippetSearch(VectorStore):
                 return []
             references = [_copy(one) for one in sorted(references, key=_id_of)]
         return references if sum(map(len, distinct_texts(references))) <= max_chars else []
+
+    def signatures(self, names: Iterable[str], misspelt: Iterable[str] = ()) -> list[str]:
+        """Return how references of these names are imported and called, or else those of names like misspelt ones."""
+        with self._lock:
+            known = self._index.names
+            found = known.find(names)[0] or known.find(chain.from_iterable(map(known.nearest, misspelt)))[0]
+            references = [_copy(self._index.documents[number]) for number in sorted(found)[:_MAX_SIGNATURES]]
+        return [signature_of(one) for one in references if is_reference(one)]
 
     def similarity_search(
         self,

@@ -18,6 +18,7 @@ from langchain_core.embeddings import Embeddings
 from code_chains.errors import InputError, StoreError
 from code_chains.retrieval import persistence
 from code_chains.retrieval.embeddings import identity
+from code_chains.retrieval.executed import ExampleRuns, Run, run_examples
 from code_chains.retrieval.loaders import digest, read_file, read_folder
 from code_chains.retrieval.search import SnippetSearch
 from code_chains.storage.files import is_private
@@ -302,6 +303,25 @@ class SnippetStore(SnippetSearch):
             with self._lock:
                 self._index.put(changed, vectors)
         return [str(snippet.id) for snippet in snippets]
+
+    def run_examples(self, run: Run) -> ExampleRuns:
+        """Run the examples of packages and of snippets once; from now on those that failed are not shown, and outputs are.
+
+        Those are the `>>>` examples in docstrings, up to 200, and up to 50 programs that say what they are `about`. Each
+        is run where the package is installed and programs are isolated, or else shown as not run. What ran is not run
+        again, also after `save` and `load`.
+
+        Args:
+            run: Runs a program, such as `SandboxExecutor().run`.
+        """
+        with self._lock:
+            documents = list(self._index.documents.values())
+        changed, report = run_examples(documents, run)
+        with self._lock:
+            kept = [one for one in changed if one.id in self._index.ids]
+            if kept:  # What they are searched by stays the same.
+                self._index.put(kept, self._index.vectors_by_id(str(one.id) for one in kept))
+        return report
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
         """Delete the snippets with these ids, or all; unknown ids are ignored."""

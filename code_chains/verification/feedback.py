@@ -26,6 +26,9 @@ _USE_WHAT_IS_GIVEN = (
     "Compute the answer from what is given, without data of your own. If something that is needed is missing, print one line"
     " that begins with `Not given:` and names it."
 )
+ANOTHER_WAY = (
+    "Programs for this failed twice in the same way. Solve it in another way, with other functions or steps."
+)
 _TYPE_HINT = "The program ran, but has no value of the type that was asked for. End it with an expression of this type."
 
 

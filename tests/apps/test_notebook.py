@@ -16,6 +16,7 @@ from IPython.utils.capture import capture_output
 from nbclient import NotebookClient
 
 from code_chains import CodeChain, Repair, SandboxExecutor, create_code_chain
+from code_chains.receipts import read_receipt, run_again
 from code_chains.testing import ScriptedModel, asks_for_code
 from tests.conftest import HOSTILE, QUESTION, SUM_ANSWER, OpenAI
 
@@ -29,6 +30,7 @@ PROGRAMS = {
 }
 SETUP = f"""
 from code_chains import create_code_chain
+from code_chains.receipts import read_receipt, run_again
 from code_chains.testing import ScriptedModel, asks_for_code
 
 def script(messages):
@@ -346,3 +348,20 @@ def test_of_a_long_output_the_notebook_stores_the_beginning_and_the_end(shell: I
     assert "shortened" in stored
     assert "99999" in stored
     assert len(stored) < 200_000
+
+
+def test_a_receipt_is_written_for_verify_and_replaces_no_file(
+    shell: InteractiveShell, sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
+    path = tmp_path / "receipt.json"
+    with create_code_chain(
+        ScriptedModel(lambda messages: "6 * 7"), executor=sandbox, interpret=False
+    ) as chain:
+        shell.user_ns["code_chain"] = chain
+        with capture_output():
+            shell.run_line_magic("code_chain", f"--receipt '{path}' What is 6 times 7?")
+        assert run_again(read_receipt(path.read_text()), sandbox).status == "same"
+        with capture_output(), pytest.raises(UsageError, match="no file is ever replaced"):
+            shell.run_line_magic("code_chain", f"--receipt '{path}' What is 6 times 7?")
+        with capture_output(), pytest.raises(UsageError, match="cannot be saved"):
+            shell.run_line_magic("code_chain", f"--receipt '{tmp_path}/missing/r.json' What is 6 times 7?")

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import BaseMessage
 from langchain_core.tracers.context import collect_runs
 
-from code_chains import Judge, Repair, create_code_chain
+from code_chains import Judge, Repair, SnippetStore, create_code_chain
 from code_chains.callbacks.budget import Budget
 from code_chains.chains import ExecuteChain
 from code_chains.executors import SandboxExecutor
@@ -23,6 +25,7 @@ from code_chains.executors.guest.sandbox.pipes import ProgramPipes
 from code_chains.state import Execution, Problem
 from code_chains.testing import ScriptedModel, asks_for_code
 
+FAKE = DeterministicFakeEmbedding(size=32)
 SLOW = "import time\nfor i in range(4):\n    print('step', i, 'é' * i)\n    time.sleep(0.2)\n"
 FAILS = SLOW + "1 / 0\n"
 PRINTED = "".join(f"step {i} {'é' * i}\n" for i in range(4))
@@ -207,3 +210,58 @@ def test_a_program_that_is_a_text_or_data_shows_it(executor: SandboxExecutor, co
 def test_a_text_that_looks_like_a_program_is_a_value(executor: SandboxExecutor) -> None:
     chain = create_code_chain(in_turn("'12/5'\n"), executor=executor, answer_type=str)
     assert chain.invoke({"query": "Which fraction?"})["value"] == "12/5"
+
+
+FAILED_CALLS = {
+    "a wrong argument": (
+        "import statistics\nstatistics.harmonic_mean([1], weight=[1])",
+        "harmonic_mean(data, weights=None)",
+    ),
+    "a misspelt name": ("from statistics import harmonicmean", "harmonic_mean(data, weights=None)"),
+    "a misspelt attribute": (
+        "import statistics\nstatistics.harmonic_meen([1])",
+        "harmonic_mean(data, weights=None)",
+    ),
+    "a wrong module": ("from statistics.means import harmonic_mean", "harmonic_mean(data, weights=None)"),
+    "an object of another type": (
+        "from statistics import harmonic_mean\nharmonic_mean(3)",
+        "harmonic_mean(data, weights=None)",
+    ),
+    "a wrong value": (
+        "from statistics import quantiles\nquantiles([1, 2], n=0)",
+        "quantiles(data, *, n=4, method='exclusive')",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "signature"), FAILED_CALLS.values(), ids=FAILED_CALLS)
+def test_a_failed_call_of_an_indexed_package_says_how_it_is_called(
+    sandbox: SandboxExecutor, code: str, signature: str
+) -> None:
+    chain = ExecuteChain(sandbox, references=SnippetStore.from_package("statistics", FAKE))
+    error = chain.invoke({"code": code})["execution"].error
+    assert f"from statistics import {signature.partition('(')[0]}\n{signature}" in error.hint
+    assert "not installed" not in error.hint
+
+
+@pytest.mark.parametrize("code", ["print(meen)", "import statistics\nprint(1 / 0)"])
+def test_other_failures_say_nothing_of_the_package(sandbox: SandboxExecutor, code: str) -> None:
+    chain = ExecuteChain(sandbox, references=SnippetStore.from_package("statistics", FAKE))
+    assert "from statistics" not in chain.invoke({"code": code})["execution"].error.hint
+
+
+def test_a_repair_is_told_how_a_function_is_called(sandbox: SandboxExecutor) -> None:
+    seen: list[str] = []
+
+    def write(messages: list[BaseMessage]) -> str:
+        seen.append(messages[-1].text)
+        name = "meanof" if len(seen) == 1 else "fmean"
+        return f"```python\nfrom statistics import {name}\nprint({name}([1, 2]))\n```"
+
+    store = SnippetStore.from_package("statistics", FAKE)
+    with create_code_chain(ScriptedModel(write), executor=sandbox, snippets=store, interpret=False) as chain:
+        assert chain.invoke({"query": "What is the mean of 1 and 2?"})["output"] == "1.5"
+    assert (
+        "from statistics import fmean\nfmean(data, weights=None)" in seen[1]
+        or "from statistics import mean\nmean(data)" in seen[1]
+    )

@@ -367,3 +367,22 @@ def test_messages_of_cells_are_part_of_the_conversation_with_the_model(chain: An
     assert (question.content, cell.type) == ("What?", "ai")
     assert "print('shown')" in str(cell.content)
     assert isinstance(observation, HumanMessage)
+
+
+def test_help_on_an_installed_function_is_an_observation_of_bounded_length(sandbox: SandboxExecutor) -> None:
+    seen: list[str] = []
+    cells = [
+        "import statistics\nhelp(statistics.fmean)",
+        "help(statistics)",
+        "final_answer(statistics.fmean([1, 2]))",
+    ]
+
+    def write(messages: list[BaseMessage]) -> str:
+        seen.append(messages[-1].text)
+        return f"```python\n{cells[len(seen) - 1]}\n```"
+
+    with create_code_chain(ScriptedModel(write), executor=sandbox, solve=Iterate(), interpret=False) as chain:
+        assert chain.invoke({"query": "What is the mean of 1 and 2?"})["output"] == "1.5"
+    assert "fmean(data, weights=None)" in seen[1]
+    assert "NormalDist" in seen[2]
+    assert len(seen[2]) < 7000

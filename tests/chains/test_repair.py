@@ -101,6 +101,23 @@ def test_the_same_failure_twice_makes_a_fresh_start_at_a_higher_temperature(sand
     assert (model.heat, "ZeroDivisionError" in model.seen[2]) == ([0.0, 0.0, 0.8], False)
 
 
+def test_a_model_that_repeats_a_program_is_told_to_take_another_way(sandbox: SandboxExecutor) -> None:
+    model = numbered("1 / 0", "1 / 0\n", "print(15)")
+    result = create_code_chain(model, executor=sandbox, interpret=False).invoke(QUESTION)
+    assert "failed before, so it was not run again" in result["attempts"][1].problems[0].message
+    assert [text.endswith("in another way, with other functions or steps.") for text in model.seen] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_a_restart_for_tests_is_not_told_so(sandbox: SandboxExecutor) -> None:
+    model = numbered(*(f"def double(x): return {number} * x" for number in (3, 3, 2)))
+    restarting(model, sandbox, 3).invoke(DOUBLE)
+    assert not any("another way" in text for text in model.seen)
+
+
 def test_the_same_error_in_other_code_is_the_same_failure(sandbox: SandboxExecutor) -> None:
     model = numbered("x = 1\nx / 0", "y = 2\nx = 1\nx / 0", "print(15)")
     result = create_code_chain(model, executor=sandbox, interpret=False).invoke(QUESTION)

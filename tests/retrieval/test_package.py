@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from langchain_core.documents import Document
@@ -180,6 +181,7 @@ def test_a_function_is_shown_with_all_that_a_call_needs(site: Path) -> None:
         "        rate: The rate, as a fraction.\n"
         "    Raises:\n"
         "        ValueError: The amount is negative.\n"
+        "# From the documentation, not run:\n"
         ">>> vat(100)\n"
         "19.0\n"
         "\n"
@@ -474,6 +476,105 @@ def test_a_class_is_shown_once_however_many_functions_take_it() -> None:
     texts = [f"from a import f\nf(x: C)\n\n{line}", f"from a import g\ng(x: C)\n\n{line}"]
     shown = distinct_texts([Document(text) for text in texts])
     assert shown == [texts[0], "from a import g\ng(x: C)"]
+    assert distinct_texts([Document(f"{texts[0]}\n\n{line}")]) == [texts[0]]
+
+
+HARBOUR = '''
+from __future__ import annotations
+from enum import Enum
+from typing import Self
+
+class Depth(Enum):
+    SHALLOW = "s"
+    DEEP = "d"
+
+class Quay:
+    def __init__(self, depth: Depth) -> None: ...
+    def berths(self) -> list[Berth]: ...
+
+class Berth:
+    def __init__(self, quay: Quay, number: int) -> None: ...
+    def moved(self, number: int) -> Berth: ...
+    @classmethod
+    def parse(cls, tag: str) -> Self: ...
+
+def find_berth_by_its_name(name: str, fuzzy: bool = False) -> Berth | None: ...
+def nearest(berth: Berth) -> Berth: ...
+def dues(berths: list[Berth], hours: int) -> Bill: ...
+def old_dues(berth, hours):
+    """Charge.
+
+    Args:
+        berth (Berth): Where.
+        hours: How long.
+    """
+class Bill:
+    def __init__(self, euros: float) -> None: ...
+'''
+CONNECTED = """
+from harbour import Berth
+Berth(quay: Quay, number: int)
+Berth.parse(tag: str) -> Self
+
+from harbour import Quay
+quay.berths() -> list[Berth]
+
+from harbour import Quay
+Quay(depth: Depth)
+
+from harbour import Depth
+Depth.SHALLOW = 's'; Depth.DEEP = 'd'
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "result"), [("dues", "\nfrom harbour import Bill\nBill(euros: float)\n"), ("old_dues", "")]
+)
+def test_what_is_needed_for_an_argument_is_shown_with_what_makes_it(
+    tmp_path: Path, name: str, result: str
+) -> None:
+    """Down to what its constructor takes; whether annotations or the docstring say so. The longest maker is left out."""
+    (tmp_path / "harbour.py").write_text(HARBOUR)
+    shown = references("harbour", search_path=[tmp_path])[f"harbour.{name}"].page_content
+    assert shown.endswith(CONNECTED + result)
+
+
+@pytest.mark.parametrize(
+    "doc",
+    [
+        "Args:\n    quay (Quay): Where.\n\nReturns:\n    Berth: The first.",
+        "Parameters\n----------\nquay : Quay\n    Where.\n\nReturns\n-------\nBerth\n    The first.",
+        ":param quay: Where.\n:type quay: Quay\n:returns: The first.\n:rtype: Berth",
+    ],
+)
+def test_types_in_docstrings_of_any_style_connect(tmp_path: Path, doc: str) -> None:
+    source = "class Quay: ...\nclass Berth: ...\ndef take(berth: Berth): ...\n"
+    (tmp_path / "port.py").write_text(
+        f'{source}def first(quay):\n    """Find.\n\n{indent(doc, "    ")}\n    """\n'
+    )
+    found = references("port", search_path=[tmp_path])
+    assert "from port import Quay\nQuay()" in found["port.first"].page_content
+    assert "from port import first\nfirst(quay)" in found["port.take"].page_content
+
+
+def test_what_a_class_says_of_a_method_is_not_said_again(site: Path) -> None:
+    found = references()
+    shown = distinct_texts(
+        [found["acme_tax.Invoice"], found["acme_tax.Invoice.add"], found["acme_tax.Invoice.describe"]]
+    )
+    assert "\n".join(shown).count("Invoice(number: str") == 1
+    assert "\n".join(shown).count("Describe it in a sentence.") == 1
+
+
+def test_options_that_the_question_names_are_said_after_the_functions(site: Path) -> None:
+    store = SnippetStore.from_package("acme_tax", FAKE)
+    contexts = [
+        RetrieveChain(store).invoke({"query": query})["context"]
+        for query in ("`vat` in the south, rounded to three digits?", "`vat`")
+    ]
+    assert contexts[0].startswith(contexts[1])
+    said = "region: Region.NORTH | Region.SOUTH (default Region.NORTH), of vat\ndigits: int (default 2), of vat\n"
+    assert said in contexts[0]
 
 
 def test_a_program_calls_the_function_that_its_model_was_shown(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from code_chains.errors import CodeChainsError, StoreError
 from code_chains.inputs import check_query
 from code_chains.language.reasons import how_to_check
 from code_chains.state import as_json as to_json_values
-from code_chains.storage.files import atomic_write
 
 
 def question_of(words: Sequence[str]) -> str:
@@ -158,18 +157,6 @@ class Ask:
             self.log.add(state, result)
         except CodeChainsError as error:
             echo(f"The question could not be logged: {error}", err=True)
-
-    def save_receipt(self, result: dict[str, Any], path: Path) -> None:
-        """Save what the answer was computed from.
-
-        Raises:
-            StoreError: It cannot be written; nothing is left then.
-        """
-        text = json.dumps(result["receipt"], ensure_ascii=False, indent=2) + "\n"
-        try:
-            atomic_write(path, text.encode())
-        except OSError as error:
-            raise StoreError(f"The receipt cannot be saved: {error}") from error
 
     def save_artifacts(self, result: dict[str, Any]) -> None:
         """Save figures and files, and say where.

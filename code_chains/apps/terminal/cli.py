@@ -23,6 +23,7 @@ from code_chains.apps.chain_options import (
     chains_options,
     create_chain,
     create_chains,
+    receipt_option,
 )
 from code_chains.apps.terminal import (
     cli_batch,
@@ -109,12 +110,7 @@ cli.add_command(cli_verify.verify)
     type=click.Path(exists=True, dir_okay=False),
     help="A file of assertions that the program must pass.",
 )
-@click.option(
-    "--receipt",
-    metavar="FILE",
-    type=click.Path(dir_okay=False),
-    help="Write what the answer was computed from; `code-chains verify FILE` computes it again.",
-)
+@receipt_option
 @click.option("--cache", is_flag=True, help="Cache good answers; repeating a question costs nothing.")
 @click.option(
     "--out",
@@ -158,12 +154,9 @@ def ask(
     show_start()
     from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
     from code_chains.apps.terminal.ask import Ask, open_log, question_of, read_tests
+    from code_chains.receipts import save_receipt
 
     keys, text, assertions = parse_keys(show), question_of(question), read_tests(tests)
-    if receipt and Path(receipt).exists():
-        raise click.UsageError(
-            f"{receipt} exists, and no file is ever replaced. Name another one for the receipt."
-        )
     if is_followup and not log:
         raise click.UsageError(
             "--continue needs the log of questions: leave out --no-log and CODE_CHAINS_LOG=0."
@@ -182,7 +175,7 @@ def ask(
             folder.check()
         result = asked.answer(keys, tests=assertions, as_json=as_json, approve=approve, **options)
     if receipt:
-        asked.save_receipt(result, Path(receipt))
+        save_receipt(result["receipt"], Path(receipt))
     if result["verdict"].ok and (out or not as_json):  # JSON has the artifacts, too.
         asked.save_artifacts(result)
     sys.exit(0 if result["verdict"].ok else 1)

@@ -12,6 +12,10 @@ _SECTION = re.compile(
 )
 _ANY_SECTION = re.compile(r"[A-Z][A-Za-z ]{2,30}:")
 _UNDERLINE = re.compile(r"[-=~]{3,}")
+_RESULT, _ERRORS = (
+    re.compile(r"^(?=:?(?:returns?|yields?|rtype)\b)", re.I | re.M),
+    re.compile(r"^:?raises?\b", re.I | re.M),
+)
 _FIELD = re.compile(r":(?:param|arg|type|returns?|rtype|raises?|yields?)\b[^:]*:")
 
 
@@ -47,6 +51,17 @@ def sections(doc: str) -> list[str]:
         if style and line.strip() and not _UNDERLINE.fullmatch(line.strip()):
             kept.append(line.rstrip())
     return fitting(kept, MAX_SECTIONS_CHARS)
+
+
+def named_types(doc: str) -> list[list[str]]:
+    r"""Return the names in what is said of arguments, and in what is said of results: some of them may be types.
+
+    Example:
+        >>> named_types("Dock.\n\nArgs:\n    at (Berth): Where.\n\nReturns:\n    Bill: The bill.")
+        [['Args', 'at', 'Berth', 'Where'], ['Returns', 'Bill', 'The', 'bill']]
+    """
+    parts = _RESULT.split(_ERRORS.split("\n".join(sections(doc)))[0], maxsplit=1)
+    return [re.findall(r"[^\W\d]\w*", part) for part in (*parts, "")[:2]]
 
 
 def _style(line: str, following: str, style: str) -> str:

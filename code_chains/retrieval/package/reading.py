@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.errors import InputError
 from code_chains.inputs import shortened
+from code_chains.retrieval.executed import NOT_RUN
 from code_chains.retrieval.loaders import words
 from code_chains.retrieval.package import docstrings, signatures
 from code_chains.retrieval.package.definitions import Definition, Definitions, literal
@@ -23,10 +24,11 @@ _log = logging.getLogger(__name__)
 
 MAX_DEFINITIONS = 5_000
 MAX_REFERENCE_CHARS, MAX_DOC_CHARS = 1_500, 20_000
-_MAX_RELATED, _MAX_METHODS, _MAX_LINE_CHARS = 4, 20, 300
+_MAX_RELATED, _MAX_MAKERS, _MAX_METHODS, _MAX_LINE_CHARS = 6, 2, 20, 300
 _INDENT = "    "
 
 Method = griffe.Function | griffe.Attribute
+_Expressions = Iterable[signatures.Expression]
 
 
 def read_package(name: str, search_path: Sequence[str | Path] | None = None) -> list[Document]:
@@ -60,6 +62,7 @@ class _References:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
         self._public = definitions.public()
+        self._makers = self._find_makers()
 
     def all(self) -> Iterator[Document]:
         """Yield the references, those of methods after that of their class."""
@@ -75,7 +78,7 @@ class _References:
     def _function(self, function: griffe.Function, dotted: str) -> Document:
         doc = _doc(function)
         calls = [signatures.call(function.name, one) for one in function.overloads or [function]]
-        related = self._related(function, signatures.signature_expressions(_overloads(function)))
+        related = self._related(function, _arguments(function), _results(function))
         return _reference(dotted, [*_import(dotted), *calls, *_documented(doc), *related], doc, calls)
 
     def _class(self, node: griffe.Class, dotted: str) -> Iterator[Document]:
@@ -84,21 +87,34 @@ class _References:
         calls, parts = _constructor(node.name, lineage)
         methods, head = _methods(lineage), [*_import(dotted), *calls]
         lines = [*head, *_documented(doc), *_members(node.name, methods)]
-        yield _reference(dotted, [*lines, *self._related(node, parts)], doc, [*calls, *methods])
+        lines += [*self._related(node, parts), *self._made_by(node, node)]
+        yield _reference(dotted, lines, doc, [*calls, *methods])
         for name, method in methods.items():
             if doc := _doc(method):
                 calls = _method_calls(node.name, method)
-                related = self._related(node, signatures.signature_expressions(_overloads(method)))
+                related = self._related(node, _arguments(method), _results(method))
                 lines = [*head, *calls, *_documented(doc), *related]
                 yield _reference(f"{dotted}.{name}", lines, doc, calls, title_parts=2)
 
-    def _related(self, definition: Definition, parts: Iterable[signatures.Expression]) -> list[str]:
-        """Return lines about the classes and constants of the package that a signature names."""
-        named = [self._definitions.named(definition.module, name) for name in signatures.names_in(parts)]
-        found = dict.fromkeys(one for one in named if one is not None and one is not definition)
-        return [line for one in islice(found, _MAX_RELATED) for line in self._related_lines(one)]
+    def _related(self, definition: Definition, taken: _Expressions, returned: _Expressions = ()) -> list[str]:
+        """Return lines about classes and constants that a signature names, what they are made of, and what makes them."""
+        needed: dict[Definition, None] = {}
+        waiting = self._named(definition, taken)
+        while waiting and len(needed) < _MAX_RELATED:
+            one = waiting.pop(0)
+            if one not in needed and isinstance(one, griffe.Class):
+                waiting += self._named(one, _constructor(one.name, self._definitions.lineage(one))[1])
+            needed[one] = None
+        needed.pop(definition, None)
+        lines = [line for one in needed for line in [*self._about(one), *self._made_by(one, definition)]]
+        others = [one for one in self._named(definition, returned) if one not in (definition, *needed)]
+        return [*lines, *(line for one in dict.fromkeys(others[:_MAX_RELATED]) for line in self._about(one))]
 
-    def _related_lines(self, definition: Definition) -> list[str]:
+    def _named(self, definition: Definition, parts: _Expressions) -> list[Definition]:
+        named = (self._definitions.named(definition.module, name) for name in signatures.names_in(parts))
+        return [one for one in named if one is not None]
+
+    def _about(self, definition: Definition) -> list[str]:
         if isinstance(definition, griffe.Attribute):
             return [f"# {definition.name} = {literal(definition)}"]
         if isinstance(definition, griffe.Function):
@@ -106,6 +122,28 @@ class _References:
         dotted = self._public.get(definition)
         calls, _ = _constructor(definition.name, self._definitions.lineage(definition))
         return ["", *(_import(dotted) if dotted else []), *calls]
+
+    def _made_by(self, definition: Definition, user: Definition) -> list[str]:
+        """Return lines about what makes objects of a class, besides its constructor."""
+        makers = [lines for maker, lines in self._makers.get(definition, ()) if maker is not user]
+        own_first = sorted(makers[:_MAX_MAKERS], key=len)
+        return [line for lines in own_first for line in lines]
+
+    def _find_makers(self) -> dict[Definition, list[tuple[Definition, list[str]]]]:
+        """Return by class what returns objects of it and takes none, with lines about it, the shortest first."""
+        found: dict[Definition, list[tuple[Definition, list[str]]]] = {}
+        for owner, dotted in self._public.items():
+            for maker, call in _makers_in(owner):
+                made: set[Definition] = {
+                    one for one in self._named(owner, _results(maker)) if isinstance(one, griffe.Class)
+                }
+                is_own = bool(maker.labels & {"classmethod", "staticmethod"})
+                made |= {owner} if is_own and str(getattr(maker, "returns", None)) == "Self" else set()
+                taken = self._named(owner, _arguments(maker))
+                for one in made.difference(taken, () if is_own else (owner,)):
+                    lines = [*(["", *_import(dotted)] if one is not owner else []), call]
+                    found.setdefault(one, []).append((owner, lines))
+        return {one: sorted(makers, key=lambda maker: len(maker[1][-1])) for one, makers in found.items()}
 
 
 # -- what is said of them ------------------------------------------------------------------------------------
@@ -125,12 +163,38 @@ def _doc(definition: griffe.Object) -> str:
 
 def _documented(doc: str) -> list[str]:
     about = filter(None, [docstrings.description(doc), *docstrings.sections(doc)])
-    return [*(f"{_INDENT}{line}" for line in about), *docstrings.examples(doc)]
+    examples = docstrings.examples(doc)
+    return [*(f"{_INDENT}{line}" for line in about), *([NOT_RUN.rstrip()] if examples else []), *examples]
 
 
 def _overloads(method: Method) -> Sequence[Method]:
     """Return what is called or read: the overloads of a function if there are any, else itself."""
     return (isinstance(method, griffe.Function) and method.overloads) or [method]
+
+
+def _arguments(method: Method) -> list[signatures.Expression]:
+    """Return what names the types of arguments: annotations and defaults, or else words of the documentation."""
+    found = list(signatures.argument_expressions(_overloads(method)))
+    return found if any(isinstance(part, griffe.Expr) for part in found) else [*found, *_names(method)[0]]
+
+
+def _results(method: Method) -> list[signatures.Expression]:
+    """Return what names the type of the result: its annotation, or else words of the documentation."""
+    found = list(signatures.result_expressions(_overloads(method)))
+    return found if any(found) else _names(method)[1]
+
+
+def _names(method: Method) -> Sequence[list[signatures.Expression]]:
+    return [list(map(griffe.ExprName, names)) for names in docstrings.named_types(_doc(method))]
+
+
+def _makers_in(owner: Definition) -> Iterator[tuple[Method, str]]:
+    """Yield what may return objects, with how it is called: a function, or the methods of a class."""
+    if isinstance(owner, griffe.Function):
+        yield owner, signatures.call(owner.name, (owner.overloads or [owner])[0])
+    elif isinstance(owner, griffe.Class):
+        for method in _methods([owner]).values():
+            yield method, _method_calls(owner.name, method)[0]
 
 
 def _constructor(name: str, lineage: Sequence[griffe.Class]) -> tuple[list[str], list[signatures.Expression]]:
@@ -177,5 +241,7 @@ def _reference(
         "kind": REFERENCE,
         "signature": strip_control_chars(shortened("\n".join(calls), MAX_REFERENCE_CHARS)),
     }
+    if examples := docstrings.examples(doc):
+        metadata["examples"] = strip_control_chars("\n".join(examples))
     text = strip_control_chars("\n".join(docstrings.fitting(lines, MAX_REFERENCE_CHARS)).strip("\n") + "\n")
     return Document(text, metadata=metadata, id=f"{dotted}#{dotted.rpartition('.')[2]}")

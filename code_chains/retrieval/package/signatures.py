@@ -52,17 +52,18 @@ def is_property(member: griffe.Object | griffe.Alias) -> bool:
     return isinstance(member, griffe.Attribute) and "property" in member.labels
 
 
-def signature_expressions(
-    functions: Iterable[griffe.Function | griffe.Attribute],
-) -> Iterator[Expression]:
-    """Yield the annotations and defaults of functions, and those of properties."""
+def argument_expressions(functions: Iterable[griffe.Function | griffe.Attribute]) -> Iterator[Expression]:
+    """Yield the annotations and defaults of what functions take."""
     for function in functions:
-        if isinstance(function, griffe.Attribute):
-            yield function.annotation
-            continue
-        yield from (one.annotation for one in function.parameters)
-        yield from (one.default for one in function.parameters)
-        yield function.returns
+        if isinstance(function, griffe.Function):
+            yield from (one.annotation for one in function.parameters)
+            yield from (one.default for one in function.parameters)
+
+
+def result_expressions(functions: Iterable[griffe.Function | griffe.Attribute]) -> Iterator[Expression]:
+    """Yield the annotations of what functions return, and of properties."""
+    for function in functions:
+        yield function.annotation if isinstance(function, griffe.Attribute) else function.returns
 
 
 def names_in(nodes: Iterable[Expression]) -> Iterator[griffe.ExprName]:
@@ -127,7 +128,7 @@ def constructor_calls(name: str, lineage: Sequence[griffe.Class]) -> tuple[list[
     """
     if own := _initializers(lineage):
         calls = [_signature(name, list(one.parameters)[1:]) for one in own]
-        return calls, list(signature_expressions(own))
+        return calls, list(argument_expressions(own))
     if any(map(_is_field_class, lineage)):
         given = _field_parameters(lineage[::-1])
         return [_signature(name, given)], [part for one in given for part in (one.annotation, one.default)]
