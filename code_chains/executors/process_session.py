@@ -74,6 +74,10 @@ class ProcessSession(Session):
         """End the session and everything that it started."""
         self._end("it was closed")
 
+    def abandon(self, reason: str) -> None:
+        """End the session without its process, which is gone."""
+        self._end_reason = self._end_reason or reason
+
     def _occupy(self) -> None:
         """Keep others from using the state, until the lock is released."""
         if not self._lock.acquire(blocking=False):

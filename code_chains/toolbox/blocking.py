@@ -44,7 +44,7 @@ def _function(
             text = json.dumps(bound.arguments, allow_nan=False, default=_iso_text)
             if len(text) > max_bytes:
                 raise ValueError(f"it takes {len(text):,} bytes, and {max_bytes:,} are allowed")
-            return _wait(calls, calls.begin(signature.name, read(text.encode(), max_bytes)))
+            return wait_for(calls, calls.begin(signature.name, read(text.encode(), max_bytes)))
         except ToolCallError as error:
             raise RuntimeError(str(error)) from None
         except (ValueError, RecursionError) as error:
@@ -65,7 +65,7 @@ def _iso_text(value: Any) -> str:
     raise TypeError(f"a {type(value).__name__} cannot be passed to a tool")
 
 
-def _wait(calls: ToolCalls[Any], pending: PendingCall) -> Any:
+def wait_for(calls: ToolCalls[Any], pending: PendingCall) -> Any:
     """Make a call and wait for its result, or abandon it at its deadline.
 
     Raises:

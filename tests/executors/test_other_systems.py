@@ -50,7 +50,7 @@ def run(system: str, code: str, *arguments: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_a_chain_answers_in_webassembly(system: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    pytest.importorskip("wasmtime")
+    pytest.importorskip("eryx")
     folder = tmp_path_factory.mktemp("data")
     (folder / "rows.csv").write_text("a,b\n1,2\n")
     assert run(system, ANSWER, str(folder / "answers.sqlite"), str(folder / "rows.csv")) == "42 wasm\n42\n"

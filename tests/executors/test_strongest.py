@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from code_chains import create_code_chain
-from code_chains.errors import ExecutorError, IsolationError
+from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
 from code_chains.executors import Executor, SandboxExecutor, WasmExecutor, strongest
 from code_chains.executors.sandbox import launchers, provider
 from code_chains.executors.sandbox.launchers import may_make_namespaces
@@ -75,7 +75,7 @@ def test_elsewhere_it_is_landlock_with_sessions_and_the_log_says_so_once(
 @pytest.mark.kernel_sandbox
 @pytest.mark.usefixtures("without_landlock", "readable")
 def test_without_landlock_it_is_webassembly_and_the_log_says_why(caplog: pytest.LogCaptureFixture) -> None:
-    pytest.importorskip("wasmtime")
+    pytest.importorskip("eryx")
     with caplog.at_level(logging.WARNING), strongest_executor() as executor, strongest_executor():
         assert isinstance(executor, WasmExecutor)
     [record] = caplog.records
@@ -117,9 +117,7 @@ def test_other_systems_have_webassembly_or_an_error_that_names_it(
     monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
     may_make_namespaces.cache_clear()
-    has_webassembly = importlib.util.find_spec("wasmtime") is not None
-    if has_webassembly:
-        importlib.import_module("wasmtime")  # It looks for the library of the system that is imitated.
+    has_webassembly = importlib.util.find_spec("eryx") is not None
     monkeypatch.setattr(sys, "platform", system)
     try:
         with monkeypatch.context() as patch:
@@ -130,6 +128,24 @@ def test_other_systems_have_webassembly_or_an_error_that_names_it(
             assert type(strongest_executor()) is WasmExecutor
     finally:
         may_make_namespaces.cache_clear()
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_an_old_python_is_told_that_webassembly_needs_a_newer_one(
+    monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 11, 9, "final", 0))
+    message = "WebAssembly needs Python 3.12 or newer, and this is 3.11"
+    with pytest.raises(ConfigurationError, match=message) as raised:
+        WasmExecutor()
+    assert "'sandbox' on Linux" in str(raised.value)
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(strongest, "strongest_level", lambda: "wasm")
+    if system == "linux":
+        assert type(strongest_executor()) is SandboxExecutor
+        return
+    with pytest.raises(IsolationError, match=message):
+        strongest_executor()
 
 
 def test_what_hangs_counts_as_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +162,7 @@ def test_without_a_temporary_folder_the_first_question_ends_with_an_error_that_n
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], Executor]
 ) -> None:
     if make is WasmExecutor:
-        pytest.importorskip("wasmtime")
+        pytest.importorskip("eryx")
         runtime.runtime()
 
     def no_folder() -> str:

@@ -1,16 +1,16 @@
-"""Programs in WebAssembly: the contract of executors, ways out, and what this Python can and cannot do."""
+"""Programs in WebAssembly: the contracts of executors and sessions, ways out, and what this Python can and cannot do."""
 
 from __future__ import annotations
 
 import asyncio
 import datetime
 import gc
-import json
 import os
 import re
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,21 +18,21 @@ from typing import Any
 import pytest
 
 from code_chains import create_code_chain
-from code_chains.errors import ConfigurationError, ExecutorError
-from code_chains.executors import Executor, Limits, WasmExecutor
-from code_chains.executors.guest.wire import FRAME_HEADER
+from code_chains.errors import ConfigurationError, ExecutorError, OverloadedError, SessionError
+from code_chains.executors import Executor, Limits, Session, WasmExecutor
 from code_chains.executors.runner import RUN_DEADLINE
 from code_chains.executors.values import value_of
 from code_chains.executors.wasm import runtime as wasm_runtime
 from code_chains.state import Execution
-from code_chains.testing import ExecutorContract, ScriptedModel
+from code_chains.testing import ExecutorContract, ScriptedModel, SessionContract
+from code_chains.toolbox import Toolbox
 from tests.attacks import test_escapes
 from tests.conftest import descendants, soon
 
-pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
-# Each starts Python in WebAssembly; those marked `smoke` stand for the others in every run.
-pytestmark = pytest.mark.slow
-LIMITS = Limits(seconds=4, memory="256M", output="64K", disk="8M", files=500)
+pytest.importorskip("eryx", reason="the extra wasm is not installed, which needs Python 3.12 or newer")
+# Each starts a process for WebAssembly; those marked `smoke` stand for the others in every run.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+LIMITS = Limits(seconds=4, memory="256M", output="64K", disk="8M")
 
 
 @pytest.mark.slow
@@ -43,23 +43,29 @@ class TestWasm(ExecutorContract):
             yield executor
 
 
+@pytest.mark.slow
+class TestWasmSession(SessionContract):
+    @pytest.fixture
+    def session(self, shared: WasmExecutor) -> Iterator[Session]:
+        with shared.session() as session:
+            yield session
+
+
 @pytest.fixture(scope="module", autouse=True)
 def compiled() -> None:
-    """Python is compiled before anything is timed; a new machine takes some ten seconds for it."""
+    """Python is compiled before anything is timed; a new machine takes half a minute for it."""
     wasm_runtime.runtime()
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[WasmExecutor]:
-    with WasmExecutor(limits=LIMITS, min_idle=2) as executor:
+    with WasmExecutor(limits=LIMITS) as executor:
         yield executor
 
 
 @pytest.fixture
-def own_folder(shared: WasmExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary folder that only this test uses: what runs are made in advance was made elsewhere."""
-    shared.warm_up()
-    assert soon(lambda: len(shared._ready) == 2, 30)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder that only this test uses."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return tmp_path
 
@@ -78,22 +84,38 @@ HELD = [
 ]
 PRELUDE = "import glob, json, os, sys, time\n" + test_escapes.PRELUDE[test_escapes.PRELUDE.index("def go(") :]
 WAYS_OUT = {
-    "above the working directory": "each(lambda p: peek('/work/../..' + p)); each(lambda path: peek('../../..' + path))",
+    "above the working directory": """
+each(lambda path: peek('/tmp/work/../..' + path)); each(lambda path: peek('../../..' + path))
+""",
     "by a link upwards": "each(lambda path: (os.symlink('../../../..' + path, 'up'), peek('up'), os.unlink('up')))",
     "by a link to a folder": "os.symlink('../..', 'up')\neach(lambda path: peek('up' + path)); print(os.listdir('up'))",
-    "by renaming across folders": "each(lambda path: os.rename('/work', '/tmp/../../..' + path + '2'))",
+    "by renaming across folders": "each(lambda path: os.rename('/tmp/work', '/tmp/../../..' + path + '2'))",
     "by a hard link upwards": "each(lambda path: (os.link('../../..' + path, 'x'), peek('x')))",
     "by other descriptors": """
 for n in range(3, 300):
     go(lambda: each(lambda path: os.open(path, os.O_RDWR, dir_fd=n)))
     go(lambda: os.listdir(n))
 """,
-    "into what the next run imports": """
-for parent, folders, names in os.walk('/code_chains'):
-    for name in names: go(lambda: (open(os.path.join(parent, name), 'a'), granted))
-    go(lambda: (open(os.path.join(parent, 'new.py'), 'w'), granted))
+    "into what the next run reads": """
+for top in ('/host', '/zones', '/python-stdlib', '/site-packages'):
+    go(lambda: (open(os.path.join(top, 'new.py'), 'w'), granted))
+    for parent, folders, names in os.walk(top):
+        for name in names[:20]: go(lambda: (open(os.path.join(parent, name), 'a'), granted))
 """,
-    "by network calls of the system": "import _socket\ngo(lambda: (_socket.socket(), granted))",
+    "by links in folders of the host": """
+for top in ('/host', '/zones'):
+    each(lambda path: peek(top + '/../../../..' + path)); each(lambda path: os.symlink(path, top + '/link'))
+""",
+    "by network calls of eryx": """
+import _eryx
+for port in (22, 80, *(host.get('ports') or ())):
+    kind, found = _eryx._eryx_tcp_connect('127.0.0.1', port)
+    if kind != 1: print('GRANTED', kind, found)
+""",
+    "by callbacks of eryx": """
+import _eryx
+for name in ('open', 'eval', 'next', 'mcp'): go(lambda: (_eryx._eryx_invoke(name, '{}'), granted))
+""",
 }
 PARAMETERS = [*HELD, *(pytest.param(program, id=name) for name, program in WAYS_OUT.items())]
 
@@ -125,16 +147,6 @@ def test_the_probe_must_find_everything_closed(monkeypatch: pytest.MonkeyPatch) 
     assert (done.result, done.isolation.level, done.isolation.open) == ("False", "wasm", ())
 
 
-def test_a_python_other_than_the_verified_one_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(wasm_runtime, "PYTHON_SHA256", "0" * 64)
-    with WasmExecutor() as executor, pytest.raises(ExecutorError, match="is not the Python"):
-        executor.run("1")
-    assert [path.name for path in (tmp_path / "code_chains" / "wasm").iterdir() if path.is_dir()] == []
-
-
 # -- what runs -------------------------------------------------------------------------------------------------
 
 
@@ -147,7 +159,6 @@ import csv, os
 rows = list(csv.DictReader(open('sub folder/größe.csv', encoding='utf-8')))
 os.mkdir('out')
 open('out/ré sult.txt', 'w').write(rows[0]['b'])
-os.symlink('../../../etc/passwd', 'link')
 """
     done = shared.run(code, files={"sub folder/größe.csv": source})
     assert done.ok, done.error
@@ -167,9 +178,15 @@ def test_values_keep_their_types(shared: WasmExecutor) -> None:
         ("import sqlite3; sqlite3.connect(':memory:').execute('select 6 * 7').fetchone()[0]", "42"),
         ("import zoneinfo, datetime as d; d.datetime(2024, 7, 1, tzinfo=zoneinfo.ZoneInfo('Europe/Berlin')).hour", "0"),
         ("import tempfile; f = tempfile.NamedTemporaryFile('w+'); f.write('x'); f.seek(0); f.read()", "'x'"),
+        ("open('own.py', 'w').write('x = 5'); import own; own.x", "5"),
+        ("open('/tmp/x', 'w').write('x')", "1"),
+        ("import zipfile; open('a', 'w').close(); zipfile.ZipFile('z', 'w').write('a'); zipfile.is_zipfile('z')", "True"),
         ("import hashlib, zlib, random, statistics; statistics.mean([1, 2, 6])", "3"),
         ("import sys; sys.stdout.buffer.write('naïve ✓'.encode()); None", "naïve ✓"),
         ("import time; t = time.time(); time.sleep(0.2); 0.19 < time.time() - t", "True"),
+        ("import asyncio; asyncio.run(asyncio.sleep(0.01, 'slept'))", "'slept'"),
+        ("import asyncio; await asyncio.gather(asyncio.sleep(0, 1), asyncio.to_thread(len, 'ab'))", "[1, 2]"),
+        ("import asyncio; await asyncio.wait_for(asyncio.sleep(9), 0.01)", ""),
         ("'x' * 10 + chr(0x1F600)", "'xxxxxxxxxx😀'"),
         ("print(len(text))", "3000000"),
     ],
@@ -195,15 +212,17 @@ def test_variables_keep_their_types(shared: WasmExecutor) -> None:
         ("input()", "error", "EOFError"),
         ("def f(n): return f(n + 1)\nf(0)", "error", "RecursionError"),
         ("import sys; sys.exit(3)", "error", "SystemExit"),
+        ("import asyncio; await asyncio.Event().wait()", "error", "RuntimeError"),
         ("import time; time.sleep(60)", "timeout", "Timeout"),
-        ("open('x', 'wb').write(b'x' * (20 << 20))", "disk_limit", ""),
-        ("for n in range(40): open(f'x{n}', 'wb').write(b'x' * (1 << 20))\nimport time; time.sleep(9)",
-         "disk_limit", "DiskLimit"),
-        ("for n in range(100000): open(str(n), 'w').close()", "disk_limit", "DiskLimit"),
-        ("while True: open('/report/more', 'ab').write(b'x' * (1 << 20))", "disk_limit", ""),
+        ("import re; re.match(r'(a+)+$', 'a' * 40 + 'b')", "timeout", "Timeout"),
+        ("10 ** 10 ** 9", "timeout", "Timeout"),
+        ("open('x', 'wb').write(b'x' * (20 << 20))", "disk_limit", "OSError"),
+        ("for n in range(40): open(f'x{n}', 'wb').write(b'x' * (1 << 20))", "disk_limit", "OSError"),
+        ("open('x', 'wb').truncate(1 << 40)", "disk_limit", "OSError"),
         ("import os; os.write(1, b'x' * (1 << 20))", "output_limit", "OutputLimit"),
+        ("import os; os.write(2, b'x' * (1 << 20))", "output_limit", "OutputLimit"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_done_is_reported(shared: WasmExecutor, code: str, status: str, error: str) -> None:
     done = shared.run(code)
     assert done.error is not None
@@ -213,14 +232,12 @@ def test_what_cannot_be_done_is_reported(shared: WasmExecutor, code: str, status
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
-        ("import threading; threading.Thread(target=print).start()", "no threads, processes, sockets"),
-        ("import subprocess; subprocess.run(['ls'])", "no threads, processes, sockets"),
-        (
-            "import urllib.request; urllib.request.urlopen('http://127.0.0.1')",
-            "no threads, processes, sockets",
-        ),
-        ("import asyncio; asyncio.run(asyncio.sleep(0))", "or event loop"),
-        ("import multiprocessing", "This Python lacks that part of the standard library."),
+        ("import threading; threading.Thread(target=print).start()", "no threads, processes"),
+        ("import subprocess; subprocess.run(['ls'])", "no threads, processes"),
+        ("import os; os.system('ls')", "no threads, processes"),
+        ("import urllib.request; urllib.request.urlopen('http://127.0.0.1')", "no threads, processes"),
+        ("import os; os.symlink('a', 'b')", "or links"),
+        ("import ctypes", "This Python lacks that part of the standard library."),
         ("import lzma", "This Python lacks that part of the standard library."),
         ("import requests", "It is not installed. Available are the standard library."),
     ],
@@ -237,107 +254,288 @@ def test_a_program_that_leaves_webassembly_is_killed(shared: WasmExecutor) -> No
     assert (done.status, done.error.type) == ("killed", "Trap")
 
 
-def test_a_sparse_file_is_no_artifact(shared: WasmExecutor) -> None:
-    done = shared.run("open('x', 'wb').truncate(4 << 20); open('y', 'w').write('y')")
-    assert "y" in [artifact.name for artifact in done.artifacts]
-
-
-@pytest.mark.smoke
-@pytest.mark.slow
-def test_a_forged_report_is_data_and_a_malformed_one_no_success(shared: WasmExecutor) -> None:
-    write = "import json, os; open('/report/outcome', 'w').write({!r}); os._exit(0)"
-    for report in (
-        "",
-        "[]",
-        "nonsense",
-        json.dumps({"status": "root", "result": 5}),
-        '{"status": "ok", "views": 5}',
-    ):
-        done = shared.run(write.format(report))
-        assert done.status in ("killed", "ok")
-        assert done.isolation is not None
-        assert done.isolation.level == "wasm"
-
-
-LINK = """
-import os
-os.unlink('/report/outcome'); os.symlink({target!r}, '/report/outcome'); os._exit(0)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make",
-    [lambda path: path.write_text('{"status": "ok", "result": "SECRET"}'), lambda path: os.mkfifo(path)],
-)
-def test_a_link_in_place_of_the_report_is_not_followed(
-    shared: WasmExecutor, tmp_path: Path, make: Callable[[Path], object]
-) -> None:
-    secret = tmp_path / "secret.json"
-    make(secret)
-    began = time.monotonic()
-    for up in range(3, 6):
-        done = shared.run(LINK.format(target="../" * up + str(secret).lstrip("/")))
-        assert (done.status, done.result) == ("killed", None)
-    assert time.monotonic() - began < 12
-
-
-HOARD = """
-block = b'x' * (7 << 20)
-def hoard(folder, keep=True):
-    for number in range(30):
-        made.append(os.open(f'{folder}/h{number}', os.O_CREAT | os.O_RDWR))
-        if not keep: os.unlink(f'{folder}/h{number}')
-        os.write(made[-1], block)
-    time.sleep(30)
-made = []
-"""
-HOARDS = {
-    "below a long path": """
-path = '/work'
-for _ in range(16):
-    path += '/' + 'n' * 240
-    os.mkdir(path)
-hoard(path)
-""",
-    "below many folders": """
-path = '/work'
-for _ in range(1100):
-    path += '/a'
-    os.mkdir(path)
-hoard('/tmp')
-""",
-    "folders beside the report": "for number in range(10**6): os.mkdir(f'/report/{number}')",
-    "many descriptors": "hoard('/work')",
+STORMS = {
+    "recursion": "import sys; sys.setrecursionlimit(10 ** 9)\ndef f(n): return f(n + 1)\nf(0)",
+    "recursion in C": "import json; json.loads('[' * 100_000)",
+    "a deep syntax tree": "eval('(' * 10_000 + ')' * 10_000)",
 }
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("program", [pytest.param(program, id=name) for name, program in STORMS.items()])
+def test_a_program_that_ends_its_process_ends_nothing_else(shared: WasmExecutor, program: str) -> None:
+    """Wasmtime ends the whole process when a program has used up the stack."""
+    done = shared.run(f"print('before', flush=True)\n{program}")
+    assert done.status in ("killed", "error", "timeout")
+    assert (done.stdout, shared.run("6 * 7").output) == ("before\n", "42")
+
+
+HOARDS = {
+    "names of files": "for n in range(10**9): open(f'/tmp/{n}' + 'n' * 100_000, 'w').close()",
+    "what is sent": "while True: _eryx._eryx_report_output(1, b'z' * (10 << 20))",
+    "requests for messages": "while True: _eryx._eryx_report_output(1, b'n')",
+    "traces": "while True: _eryx._eryx_report_trace(0, 'x' * (10 << 20), '')",
+    "calls that nobody awaits": "while True: _eryx._eryx_invoke_async('x' * (1 << 20), '{}')",
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere less is known of a process")
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [pytest.param(program, id=name) for name, program in HOARDS.items()])
+def test_what_a_program_makes_the_host_remember_is_limited(program: str) -> None:
+    peak, is_over = 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not is_over.wait(0.005):
+            peak = max([peak, *(resident(instance._process.pid) for instance in executor._pool._running)])
+
+    with WasmExecutor(limits=Limits(seconds=10, memory="64M", disk="8M")) as executor:
+        executor.run("1")
+        thread = threading.Thread(target=watch)
+        thread.start()
+        done = executor.run(f"import _eryx\n{program}")
+        is_over.set()
+        thread.join()
+        assert done.status in ("memory", "killed", "timeout", "error")
+        assert executor.run("6 * 7").output == "42"
+    assert peak < 700 << 20
+
+
+def resident(pid: int) -> int:
+    """Return the memory of a process; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def test_what_python_makes_itself_is_no_artifact(shared: WasmExecutor) -> None:
+    done = shared.run("open('own.py', 'w').write('x = 5'); import own")
+    assert [artifact.name for artifact in done.artifacts] == ["own.py"]
+
+
+def test_a_sparse_file_is_no_artifact_if_it_is_too_large(shared: WasmExecutor) -> None:
+    done = shared.run("open('x', 'wb').truncate(4 << 20); open('y', 'w').write('y')")
+    assert "y" in [artifact.name for artifact in done.artifacts]
+
+
+SEND = "import _eryx\nsend = lambda data: _eryx._eryx_report_output(1, data)\n"
+FORGED = [
+    b"o",
+    b"o[]",
+    b"ononsense",
+    b"f[]",
+    b'f["../x", "eA=="]',
+    b'f["x", "!"]',
+    b"n",
+    b"t",
+    b"p",
+    b"z",
+    b"t\0\0\0\2{}",
+]
+
+
+@pytest.mark.smoke
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_forged_message_is_data_and_no_success(shared: WasmExecutor, ends: bool) -> None:
+    end = "import os; os._exit(0)" if ends else "6 * 7"
+    for message in FORGED:
+        done = shared.run(f"{SEND}send({message!r})\n{end}", tools=[double])
+        assert (done.status, done.result) == (("killed", None) if ends else ("ok", "42"))
+        assert done.isolation is not None
+        assert done.isolation.level == "wasm"
+        assert [artifact.name for artifact in done.artifacts] == []
+
+
+def test_more_than_a_report_may_hold_ends_the_program(shared: WasmExecutor) -> None:
+    done = shared.run(f"{SEND}while True: send(b'f' * (1 << 20))")
+    assert done.error is not None
+    assert (done.status, done.error.type) == ("killed", "Garbled")
+
+
+# -- tools, tests and sessions -----------------------------------------------------------------------------------------
+
+
+def double(number: int) -> int:
+    """Return twice a number."""
+    return 2 * number
+
+
+@pytest.mark.smoke
+def test_tools_are_called_from_anywhere_and_awaited(shared: WasmExecutor) -> None:
+    code = """
+import asyncio
+def inner(n): return double(n) + 1
+async def main(): return await asyncio.gather(double(1), double(2)), await double(3)
+[*map(inner, range(3))], asyncio.run(main())
+"""
+    done = shared.run(code, tools=[double])
+    assert done.result == "([1, 3, 5], ([2, 4], 6))"
+    assert [call.status for call in done.tool_calls] == ["ok"] * 6
+
+
+def test_what_a_tool_refuses_and_raises_is_an_error_of_the_program(shared: WasmExecutor) -> None:
+    def fail(text: str) -> str:
+        """Fail."""
+        raise ValueError(f"no {text}")
+
+    code = """
+for argument in ('bread', 5, '\\ud800', 'x' * 5_000_000):
+    try: fail(argument)
+    except ToolError as error: print(error)
+"""
+    done = shared.run(code, tools=[fail])
+    assert done.ok, done.error
+    first, *others = done.stdout.splitlines()
+    assert "no bread" in first
+    assert len(others) == 3
+    refused = shared.run("fail('bread')", tools=Toolbox([fail], approve=lambda request: False))
+    assert refused.error is not None
+    assert (refused.error.type, refused.tool_calls[0].status) == ("ToolError", "refused")
+
+
+async def test_async_tools_run_on_the_loop_of_the_application(shared: WasmExecutor) -> None:
+    loop = asyncio.get_running_loop()
+
+    async def where() -> bool:
+        """Return whether this is the application's loop."""
+        return asyncio.get_running_loop() is loop
+
+    assert (await shared.arun("where()", tools=[where])).result == "True"
+
+
+def test_the_clock_stands_still_while_a_tool_works() -> None:
+    def slow() -> str:
+        """Wait."""
+        time.sleep(1.5)
+        return "done"
+
+    with WasmExecutor(limits=Limits(seconds=1)) as executor:
+        assert executor.run("slow()", tools=[slow]).result == "'done'"
+        assert executor.run("slow()\nwhile True: pass", tools=[slow]).status == "timeout"
+
+
+def test_a_tool_returns_no_tables(shared: WasmExecutor) -> None:
+    pandas = pytest.importorskip("pandas")
+
+    def rows() -> Any:
+        """Return a table."""
+        return pandas.DataFrame({"a": [1]})
+
+    done = shared.run("rows()", tools=[rows])
+    assert done.error is not None
+    assert "return a list of rows" in done.error.message
+
+
+@pytest.mark.smoke
 @pytest.mark.parametrize(
-    "program",
+    ("program", "tests", "statuses"),
     [
-        pytest.param(
-            "hoard('/tmp', keep=False)",
-            id="unlinked files",
-            marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows tells nobody their size"),
-        ),
-        *(pytest.param(program, id=name) for name, program in HOARDS.items()),
+        ("class A:\n    def f(self, x): return x + 1", "a = A()\nassert a.f(1) == 2", ("ok", "ok")),
+        ("def f(g): return g(2)", "assert f(lambda x: x * 5) == 10", ("ok", "ok")),
+        ("def f(): raise KeyError('k')", "f()", ("ok", "error")),
+        ("import os\ndef f(): os._exit(0)", "assert f() is None", ("killed", "error")),
+        ("def f():\n    while True: pass", "assert f() is None", ("timeout", "error")),
+        ("class Any:\n    def __eq__(self, other): return True\ndef f(): return Any()", "assert f() == 5", ("ok", "error")),
+        ("async def f(): return 5", "import asyncio\nassert asyncio.run(f()) == 5", ("ok", "ok")),
+        ("1 / 0", "assert True", ("error", "ok")),
     ],
+)  # fmt: skip
+def test_hidden_tests_judge_a_program_that_cannot_reach_them(
+    shared: WasmExecutor, program: str, tests: str, statuses: tuple[str, str]
+) -> None:
+    ran, judged = shared.run_tests(program, tests)
+    # Both have the same time.
+    assert (ran.status, "error" if judged.status == "timeout" else judged.status) == statuses
+
+
+async def test_tests_do_not_block_the_loop_and_can_be_cancelled(shared: WasmExecutor) -> None:
+    running = asyncio.create_task(shared.arun_tests("def f():\n    while True: pass", "f()"))
+    await asyncio.sleep(0.5)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (await shared.arun("6 * 7")).result == "42"
+
+
+@pytest.mark.smoke
+def test_a_session_that_failed_has_what_no_copy_could_keep(shared: WasmExecutor) -> None:
+    """Generators, connections, closures, random numbers and answers of tools are as they were."""
+    asked: list[int] = []
+
+    def ask(number: int) -> int:
+        """Return how often it was asked."""
+        asked.append(number)
+        return len(asked)
+
+    with shared.session() as session:
+        session.run(
+            "import random, sqlite3, uuid\ng = iter(range(9)); next(g); c = sqlite3.connect(':memory:'); n = ask(5)",
+            tools=[ask],
+        )
+        session.run(
+            "c.execute('create table t (a)'); c.execute('insert into t values (1)'); r = random.random(), uuid.uuid4()"
+        )
+        before = session.run("r, n").result
+        session.run("next(g); c.execute('delete from t'); n = r = 0; 1 / 0")
+        shown = session.run("next(g), c.execute('select * from t').fetchall(), (r, n)").result
+    assert (shown, asked) == (f"(1, [(1,)], {before})", [5])
+
+
+@pytest.mark.parametrize(
+    "failure", ["while True: pass", "import os; os._exit(0)", "import json; json.loads('[' * 100_000)"]
 )
-def test_what_is_hidden_from_the_eye_counts_as_well(own_folder: Path, program: str) -> None:
-    with WasmExecutor(limits=LIMITS, min_idle=0) as executor:
-        began = time.monotonic()
-        done = executor.run("import os, time\n" + HOARD + program)
-        assert done.status == "disk_limit"
-        assert time.monotonic() - began < 4
-    assert list(own_folder.glob("*/*")) == []
+def test_a_session_outlives_what_ends_its_process(shared: WasmExecutor, failure: str) -> None:
+    with shared.session() as session:
+        session.run("x = [1]", files={"a.txt": b"one"})
+        assert not session.run(f"x.append(2)\n{failure}").ok
+        assert session.run("x, open('a.txt').read()").result == "([1], 'one')"
 
 
-def test_half_a_character_in_a_forged_report_is_replaced(shared: WasmExecutor) -> None:
-    message = b'{"status": "ok", "result": true, "sizes": [3]}'
-    report = FRAME_HEADER.pack(len(message)) + message + b"\xed\xa0\x80"
-    done = shared.run(f"import os; open('/report/outcome', 'wb').write({report!r}); os._exit(0)")
-    assert (done.status, done.output) == ("ok", "���")
+def test_what_a_check_refuses_is_undone(shared: WasmExecutor) -> None:
+    with shared.session() as session:
+        session.run("x = 1")
+        assert session.run("x = 2; x", check=lambda execution: (False, "too large")).status == "error"
+        assert session.run("x").result == "1"
+
+
+def test_a_session_goes_on_after_a_program_that_showed_the_time(shared: WasmExecutor) -> None:
+    with shared.session() as session:
+        session.run("import time; x = 1; print(f'took {time.perf_counter():.6f} s')")
+        session.run("1 / 0")
+        assert session.run("x").result == "1"
+
+
+def test_a_session_ends_if_its_state_cannot_be_restored(shared: WasmExecutor) -> None:
+    until = time.time() + 4
+    with shared.session() as session:
+        session.run(
+            "import time; print('early' if time.time() < until else 'late')", variables={"until": until}
+        )
+        session.run("1 / 0")
+        time.sleep(max(0, until - time.time()))
+        with pytest.raises(SessionError, match="showed something else"):
+            session.run("1")
+
+
+def test_inputs_that_come_later_have_room(shared: WasmExecutor) -> None:
+    with shared.session() as session:
+        session.run("x = 1")
+        done = session.run("import os; os.path.getsize('big')", files={"big": b"x" * (20 << 20)})
+        assert (done.result, session.run("x").result) == (str(20 << 20), "1")
+
+
+def test_no_more_sessions_than_declared_are_open() -> None:
+    with WasmExecutor(max_sessions=1, session_timeout=0.2) as executor, executor.session() as session:
+        session.run("1")
+        with pytest.raises(OverloadedError):
+            executor.session()
+        time.sleep(0.3)
+        with pytest.raises(SessionError, match="idle"):
+            session.run("1")
+        executor.session().close()
 
 
 # -- many runs -------------------------------------------------------------------------------------------------
@@ -352,14 +550,14 @@ def test_runs_at_once_are_apart(shared: WasmExecutor) -> None:
 
 
 async def test_a_cancelled_run_leaves_nothing() -> None:
-    with WasmExecutor(limits=Limits(seconds=60), min_idle=0) as executor:
+    with WasmExecutor(limits=Limits(seconds=60)) as executor:
         running = asyncio.create_task(executor.arun("import time; time.sleep(60)"))
-        assert await asyncio.to_thread(lambda: soon(lambda: bool(executor._running), seconds=60))
-        (instance,) = executor._running
+        assert await asyncio.to_thread(lambda: soon(lambda: bool(executor._pool._running), seconds=60))
+        (instance,) = executor._pool._running
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert await asyncio.to_thread(lambda: soon(lambda: not executor._running, seconds=60))
+        assert await asyncio.to_thread(lambda: soon(lambda: not executor._pool._running, seconds=60))
         assert not instance.is_alive
 
 
@@ -383,8 +581,6 @@ def test_an_idle_python_that_was_killed_is_replaced() -> None:
     with WasmExecutor() as executor:
         before = set(descendants())
         executor.run("1")
-        soon(lambda: set(descendants()) != before)
-        time.sleep(1)
         for pid in set(descendants()) - before:
             os.kill(pid, 9)
         time.sleep(0.1)
@@ -393,11 +589,11 @@ def test_an_idle_python_that_was_killed_is_replaced() -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_from_outside_says_so() -> None:
-    with WasmExecutor(min_idle=0) as executor, ThreadPoolExecutor(1) as pool:
+    with WasmExecutor() as executor, ThreadPoolExecutor(1) as pool:
         running = pool.submit(executor.run, "import time; time.sleep(60)")
-        assert soon(lambda: bool(executor._running), seconds=60)
+        assert soon(lambda: bool(executor._pool._running), seconds=60)
         time.sleep(1)
-        for instance in executor._running:
+        for instance in executor._pool._running:
             os.kill(instance._process.pid, 9)
         assert running.result().status == "killed"
 
@@ -406,7 +602,7 @@ def test_a_run_that_is_killed_from_outside_says_so() -> None:
 def test_a_fork_of_the_application_uses_none_of_its_runs() -> None:
     with WasmExecutor() as executor:
         assert executor.run("1").output == "1"
-        assert soon(lambda: bool(executor._ready))
+        assert soon(lambda: bool(executor._pool._ready))
         child = os.fork()
         if not child:
             ended = 1
@@ -416,7 +612,7 @@ def test_a_fork_of_the_application_uses_none_of_its_runs() -> None:
             finally:
                 os._exit(ended)
         assert os.waitpid(child, 0)[1] == 0
-        assert executor._ready[0][0].is_alive
+        assert executor._pool._ready[0][0].is_alive
         assert executor.run("6 * 7").output == "42"
 
 
@@ -427,7 +623,7 @@ def test_an_executor_that_nobody_closes_leaves_nothing(own_folder: Path) -> None
     def use() -> None:
         executor = WasmExecutor()
         executor.run("1")
-        assert soon(lambda: bool(executor._ready))
+        assert soon(lambda: bool(executor._pool._ready))
 
     use()
     gc.collect()
@@ -435,23 +631,19 @@ def test_an_executor_that_nobody_closes_leaves_nothing(own_folder: Path) -> None
     assert soon(lambda: not list(own_folder.glob("*/*")))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists instead of modes")
 def test_what_others_could_have_written_is_not_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    previous = os.umask(0o002)
-    try:
-        compiled = wasm_runtime.runtime()
-        assert wasm_runtime.runtime() == compiled
-        assert compiled.module.is_relative_to(tmp_path)
-    finally:
-        os.umask(previous)
-    (compiled.lib / "main.py").chmod(0o666)
-    wasm_runtime._trusted.clear()
+    monkeypatch.setattr(wasm_runtime, "_compile", lambda folder: folder.mkdir(mode=0o755))
     monkeypatch.setattr(wasm_runtime, "_temporary", lambda: tmp_path / "elsewhere")
-    assert wasm_runtime.runtime().module == tmp_path / "elsewhere" / "python.cwasm"
+    compiled = wasm_runtime.runtime()
+    assert wasm_runtime.runtime() == compiled
+    assert compiled.is_relative_to(tmp_path)
+    compiled.chmod(0o777)
+    wasm_runtime._trusted.clear()
+    assert wasm_runtime.runtime() == tmp_path / "elsewhere"
 
 
 # -- in a chain ------------------------------------------------------------------------------------------------
@@ -466,9 +658,39 @@ def test_a_chain_answers_with_it() -> None:
     assert (result["output"], execution.isolation and execution.isolation.level) == ("42", "wasm")
 
 
+def test_turns_of_a_conversation_share_their_variables() -> None:
+    replies = iter(
+        ["kept = 41", "import csv; rows = list(csv.DictReader(open('rows.csv'))); print(kept + len(rows))"]
+    )
+    seen: list[str] = []
+
+    def reply(messages: list[Any]) -> str:
+        seen.append(str(messages))
+        return f"```python\n{next(replies)}\n```"
+
+    with create_code_chain(ScriptedModel(reply), executor="wasm", interpret=False) as chain:
+        chain.invoke({"query": "Keep 41.", "session_id": "one"})
+        second = {"query": "Add the rows.", "session_id": "one", "files": {"rows.csv": b"north,south\n1,2\n"}}
+        assert chain.invoke(second)["output"] == "42"
+    assert "south" in seen[-1]  # The profile of the file was made in WebAssembly, too.
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "verdict"),
+    [("2 * x", {}, "verified"), ("double(x)", {"tools": [double]}, "unverified")],
+)
+def test_tests_and_tools_of_a_chain_are_used(body: str, given: dict[str, Any], verdict: str) -> None:
+    """A program that calls a tool with effects is not run again for its tests."""
+    model = ScriptedModel(lambda messages: f"```python\ndef twice(x): return {body}\nprint(twice(21))\n```")
+    with create_code_chain(model, executor="wasm", interpret=False, **given) as chain:
+        result = chain.invoke({"query": "Define twice.", "tests": "assert twice(2) == 4"})
+    assert (result["output"], result["verdict"].status) == ("42", verdict)
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize(
-    "arguments", [{"concurrency": 0}, {"min_idle": -1}, {"min_idle": True}, {"limits": 5}]
+    "arguments",
+    [{"concurrency": 0}, {"max_sessions": -1}, {"max_sessions": True}, {"session_timeout": 0}, {"limits": 5}],
 )
 def test_invalid_arguments_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):

@@ -137,7 +137,7 @@ def _report(text: str) -> object:
         "exit": 0, "reason": None, "peak": 0, "seconds": 0.0, "stdout": "", "stderr": "", "files": [],
         "result": base64.b64encode(FRAME_HEADER.pack(len(text)) + text.encode()).decode(),
     }  # fmt: skip
-    return execution_of(line, Limits(), Isolation("wasm", "wasmtime")).status
+    return execution_of(line, Limits(), Isolation("wasm", "eryx")).status
 
 
 async def measure(entrance: Callable[[], object]) -> dict[str, object]:

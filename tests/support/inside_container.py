@@ -55,8 +55,7 @@ def look(expected: dict[str, str]) -> dict[str, Any]:
     if "error" in report["first question"]:
         return report
     level = report["first question"]["level"]
-    if level != "wasm":
-        report["features"] = features()
+    report["features"] = features()
     return report | {"failed": ordinary(expected), "open": escapes(level)}
 
 

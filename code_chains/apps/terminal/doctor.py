@@ -114,7 +114,7 @@ def _default(level: str) -> str:
 
 def _check_webassembly() -> Check:
     try:
-        with WasmExecutor(min_idle=0) as executor:
+        with WasmExecutor() as executor:
             isolation = executor.run("print('from inside WebAssembly')").isolation
     except CodeChainsError as error:
         return False, f"WebAssembly: {error}"

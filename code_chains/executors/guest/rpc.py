@@ -21,7 +21,7 @@ from . import cell, inspection, serialization
 from .capabilities import is_forbidden, is_namespace
 from .proxies import OPERATIONS, Remote
 from .surroundings import OfProgram, OfTests
-from .wire import FRAME_HEADER, Json, decode, encode
+from .wire import FRAME_HEADER, Json, Read, Write, decode, encode
 
 MUTABLE_TYPES = (list, dict, set)
 """Types of arguments whose changes by the callee are sent back."""
@@ -44,6 +44,8 @@ class RpcChannel:
     Args:
         incoming: Descriptor to read from.
         outgoing: Descriptor to write to.
+        read: Reads from a descriptor.
+        write: Writes to one.
 
     Attributes:
         lent: Objects that were lent to the peer, by number.
@@ -59,7 +61,8 @@ class RpcChannel:
     incoming: int
     outgoing: int
 
-    def __init__(self, incoming: int, outgoing: int) -> None:
+    # Invariant: both are bound before any program can replace them.
+    def __init__(self, incoming: int, outgoing: int, read: Read = os.read, write: Write = os.write) -> None:
         self.incoming, self.outgoing = incoming, outgoing
         self.lent: list[Any] = []
         self.borrowed: dict[int, Remote] = {}
@@ -72,8 +75,7 @@ class RpcChannel:
         self.truths: dict[int, bool] = {}
         self._numbers: dict[int, int] = {}
         self._lock = threading.RLock()
-        # Invariant: bound before any program can replace them.
-        self._read, self._write = os.read, os.write
+        self._read, self._write = read, write
 
     # -- messages --------------------------------------------------------------------------------------------
 

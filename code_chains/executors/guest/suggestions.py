@@ -25,7 +25,9 @@ MAX_CLOSE_NAMES, MIN_NAME_SIMILARITY = 3, 0.6
 WRONG_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (takes|missing|got) ")
 NOT_ITERABLE = re.compile(r"cannot unpack non-iterable (\w+) object")
 MAX_CLOSE_MODULES, MIN_MODULE_SIMILARITY = 2, 0.75
-NOT_IN_WEBASSEMBLY = "WebAssembly has no threads, processes, sockets or event loop: write it without them."
+NOT_IN_WEBASSEMBLY = "WebAssembly has no threads, processes, sockets or links: write it without them."
+NO_WASI_CALLS = {"system", "fork", "pipe", "kill", "popen", "execv", "setitimer", "alarm", "dup2", "waitpid"}
+"""Functions that Python lacks in WebAssembly."""
 POPULAR = (
     "numpy",
     "pandas",
@@ -72,8 +74,11 @@ def hint(error: BaseException, names: Json, expression: str = "") -> str:
 def is_unsupported(error: BaseException) -> bool:
     """Whether the platform lacks what was called."""
     if isinstance(error, AttributeError):
-        return getattr(error.obj, "__name__", "") == "_socket"
-    return getattr(error, "errno", 0) == errno.ENOTSUP or "can't start new thread" in str(error)
+        owner = getattr(error.obj, "__name__", "")
+        return owner == "_socket" or (owner in ("os", "signal") and error.name in NO_WASI_CALLS)
+    if getattr(error, "errno", 0) in (errno.ENOTSUP, errno.EPERM):
+        return True
+    return "can't start new thread" in str(error) or "networking not enabled" in str(error)
 
 
 def close_names(name: str, candidates: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from . import serialization, tables
 from .arguments import argument
 from .untrusted import count_items
-from .wire import FRAME_HEADER, Json, decode, encode
+from .wire import FRAME_HEADER, Json, Read, Write, decode, encode
 
 START_NAME, AWAITABLE_NAME = "__start_tool__", "__awaitable__"
 """What `tool(…)` is rewritten to where a coroutine is expected, and what makes other values awaitable there."""
@@ -53,8 +53,8 @@ class Connection:
         self._incoming = self._outgoing = -1
         self._pid = self._count = self._max_bytes = 0
         self._begin()
-        # Invariant: bound before any program can replace them.
-        self._read, self._write = os.read, os.write
+        self._read: Read = os.read
+        self._write: Write = os.write
 
     def _begin(self) -> None:
         self._writing = threading.Lock()
@@ -62,8 +62,9 @@ class Connection:
         self._replies: dict[int, tuple[Json, bytes]] = {}
         self._is_reading = self._is_broken = False
 
-    def open(self, incoming: int, outgoing: int, max_bytes: int) -> None:
-        """Use these descriptors."""
+    def open(self, incoming: int, outgoing: int, max_bytes: int, read: Read, write: Write) -> None:
+        """Use these descriptors, by these functions."""
+        self._read, self._write = read, write
         self._incoming, self._outgoing, self._max_bytes = incoming, outgoing, max_bytes
         self._pid = os.getpid()
         self._begin()
@@ -163,12 +164,19 @@ class Connection:
 _connection = Connection()
 
 
-def connect(tools: Json | None) -> Json:
-    """Return the names of a program that calls tools: its functions, and their exception."""
+# Invariant: what reads and writes is bound before any program can replace it.
+def connect(tools: Json | None, read: Read = os.read, write: Write = os.write) -> Json:
+    """Return the names of a program that calls tools: its functions, and their exception.
+
+    Args:
+        tools: Their signatures, limits and descriptors; None if there are none.
+        read: Reads from a descriptor.
+        write: Writes to one.
+    """
     if not tools:
         return {}
     incoming, outgoing = tools["descriptors"]
-    _connection.open(incoming, outgoing, tools["max_bytes"])
+    _connection.open(incoming, outgoing, tools["max_bytes"], read, write)
     functions = {each["name"]: make_function(each) for each in tools["signatures"]}
     return functions | {"ToolError": ToolError, START_NAME: start_tool, AWAITABLE_NAME: awaitable}
 

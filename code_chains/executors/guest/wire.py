@@ -8,9 +8,12 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 Json = dict[str, Any]
+Read = Callable[[int, int], bytes]
+Write = Callable[[int, bytes], int]
+"""How `os.read` and `os.write` are called."""
 
 MAX_MESSAGE_BYTES = 1 << 17
 MAX_FRAME_BYTES = 1 << 17
@@ -27,6 +30,19 @@ def frame(message: Json, blobs: Sequence[bytes] = ()) -> bytes:
     """Return a message and its binary data for a stream; lone surrogates become "?"."""
     header = encode_unicode({**message, "sizes": [len(blob) for blob in blobs]}).encode("utf-8", "replace")
     return b"".join([FRAME_HEADER.pack(len(header)), header, *blobs])
+
+
+def read_frame(stream: BinaryIO) -> tuple[Json, bytes] | None:
+    """Return the next message of a stream with its binary data; None at its end. It trusts whoever wrote it."""
+    header = stream.read(FRAME_HEADER.size)
+    if len(header) < FRAME_HEADER.size:
+        return None
+    text = stream.read(FRAME_HEADER.unpack(header)[0])
+    try:
+        message: Json = decode(text.decode())
+        return message, stream.read(sum(message["sizes"]))
+    except (ValueError, KeyError):  # It ended within.
+        return None
 
 
 def outcome_frame(outcome: Json) -> bytes:

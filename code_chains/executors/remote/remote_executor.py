@@ -18,7 +18,7 @@ from code_chains.errors import (
     check_int,
 )
 from code_chains.executors.limits import MAX_SECONDS, Limits
-from code_chains.executors.remote.backend_sessions import BackendSession
+from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.remote.external import ExternalExecutor, check_required
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, TIMED_OUT, ProtocolSandbox, RunFolder
 from code_chains.executors.remote.server import SERVE, reply_token, server_bundle
@@ -29,7 +29,7 @@ MAX_SESSIONS = 1000
 
 
 class RemoteExecutor(ExternalExecutor):
-    """An executor in third-party sandboxes.
+    """An executor with sessions in third-party sandboxes, or other processes that it does not fork itself.
 
     Args:
         limits: Limits of one run.
@@ -62,11 +62,11 @@ class RemoteExecutor(ExternalExecutor):
         if not isinstance(session_timeout, int | float) or not 0 < session_timeout <= MAX_SECONDS:
             raise ConfigurationError("session_timeout", session_timeout, "a number of seconds, at most a day")
         self.max_sessions, self._session_timeout = max_sessions, float(session_timeout)
-        self._sessions: set[BackendSession] = set()
+        self._sessions: set[ProcessSession] = set()
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def session(self) -> BackendSession:
+    def session(self) -> ProcessSession:
         """Open a session, which keeps variables, imports, files and the working directory between runs.
 
         Raises:
@@ -89,7 +89,7 @@ class RemoteExecutor(ExternalExecutor):
         return session
 
     @abstractmethod
-    def _new_session(self) -> BackendSession:
+    def _new_session(self) -> ProcessSession:
         """Return a session that has not started."""
 
     def close(self) -> None:

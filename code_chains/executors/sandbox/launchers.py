@@ -47,6 +47,8 @@ COMMAND_PATHS = (
 """What commands of the machine consist of, besides shared libraries."""
 SYSTEM_PREFIXES = {"/", "/usr", "/usr/local"}
 CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")
+WASM_PYTHON = (3, 12)
+"""The oldest Python that eryx has packages for."""
 CHECK_TIMEOUT_S = 5.0
 TRY_NAMESPACES = """
 import os, sys
@@ -276,6 +278,19 @@ def _succeeds(command: list[str]) -> bool:
     return done.returncode == 0
 
 
+def needed_python() -> str:
+    """Return that this Python is too old for WebAssembly; empty if it is not."""
+    if sys.version_info >= WASM_PYTHON:
+        return ""
+    return f"WebAssembly needs Python 3.12 or newer, and this is {sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def webassembly() -> str:
+    """Return how messages name the executor in WebAssembly."""
+    reason = needed_python()
+    return f"executor='wasm' (the extra `wasm`{f'; {reason}' if reason else ''})"
+
+
 def check_system() -> None:
     """Check that this system has what every launcher needs, the plain process included.
 
@@ -284,9 +299,8 @@ def check_system() -> None:
     """
     if not sys.platform.startswith("linux"):
         raise IsolationError(
-            f"The sandbox needs Linux, and so does executor='none'; this is {sys.platform}. Use executor='wasm' (the extra"
-            " `wasm`) for programs with the standard library, executor='docker', or a Linux virtual"
-            " machine."
+            f"The sandbox needs Linux, and so does executor='none'; this is {sys.platform}. Use {webassembly()} for programs"
+            " with the standard library, executor='docker' for all of Python, or a Linux virtual machine."
         )
 
 

@@ -22,6 +22,7 @@ from code_chains.executors.sandbox.launchers import (
     check_system,
     may_make_namespaces,
     readable_paths,
+    webassembly,
 )
 from code_chains.executors.sandbox.libraries import count_libraries
 from code_chains.executors.sandbox.network import Destination, EgressProxy, hosts_file
@@ -239,8 +240,8 @@ class SandboxProvider:
             return (
                 "without namespaces, programs of root must run as another user, who cannot read this Python"
                 f" ({self.settings.python.executable}) or its packages. Let all users read it and the folders above it, pass"
-                " the path of another one as python=, run the app as an ordinary user, or use executor='wasm' (the extra"
-                " `wasm`)."
+                " the path of another one as python=, run the app as an ordinary user, or use"
+                f" {webassembly()}."
             )
         reasons = []
         if isolation.open:
@@ -269,7 +270,7 @@ class SandboxProvider:
             f"{failure} This system refuses namespaces, which it needs: install"
             " bubblewrap (`apt install bubblewrap`), or allow them (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`;"
             " in Docker `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or use"
-            " executor='wasm' (the extra `wasm`) for the standard library alone,"
+            f" {webassembly()} for the standard library alone,"
             " SandboxExecutor(min_isolation='landlock') for Landlock and a system-call filter alone, executor='none' for"
             " no protection at all."
         )

@@ -73,6 +73,30 @@ def encode_reply(value: Any, max_bytes: int) -> Reply:
     return message, data
 
 
+def read_request(data: bytes, max_bytes: int) -> tuple[int, str, dict[str, Any]]:
+    """Return the number, the tool and the arguments of a call that a program wrote.
+
+    Raises:
+        ValueError, TypeError, KeyError, RecursionError: It is no call.
+    """
+    request = read_call(data, max_bytes)
+    number, name, arguments = request["id"], request["name"], request["arguments"]
+    if type(number) is not int or type(name) is not str or type(arguments) is not dict:
+        raise TypeError
+    return number, name, arguments
+
+
+def begin_call(calls: ToolCalls[Any], name: str, arguments: dict[str, Any], data: bytes) -> PendingCall:
+    """Begin a call that a program wrote as this data.
+
+    Raises:
+        ToolCallError: It must not be made.
+    """
+    if _SURROGATE.search(data):
+        _check_text([name, arguments])
+    return calls.begin(name, arguments)
+
+
 def _packed(value: Any) -> Any:
     try:
         return Packer(max_items=MAX_VARIABLE_ITEMS, as_text=_AS_TEXT)(value)
@@ -215,17 +239,12 @@ class ToolServer(Closing):
             self._receive(request)
 
     def _receive(self, data: bytes) -> None:
-        request = read_call(data, self._max_bytes)
-        number, name, arguments = request["id"], request["name"], request["arguments"]
-        if type(number) is not int or type(name) is not str or type(arguments) is not dict:
-            raise TypeError
+        number, name, arguments = read_request(data, self._max_bytes)
         if number <= self._last_number:
             raise ValueError
         self._last_number = number
         try:
-            if _SURROGATE.search(data):
-                _check_text(request)
-            pending = self.calls.begin(name, arguments)
+            pending = begin_call(self.calls, name, arguments, data)
         except ToolCallError as error:
             self._reply(number, {"error": str(error)})
             return

@@ -1,4 +1,4 @@
-"""One run in WebAssembly, seen from the host: its process and its folders."""
+"""Programs in WebAssembly, seen from the host: the process around them, and what it says."""
 
 from __future__ import annotations
 
@@ -10,56 +10,53 @@ import subprocess
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from code_chains.errors import ExecutorError
-from code_chains.executors.guest.collection import made_files
-from code_chains.executors.guest.sandbox.snapshot import FOLDER_FLAGS, remove_at
-from code_chains.executors.remote.supervised import parse_line
+from code_chains.executors.guest.untrusted import parse
+from code_chains.executors.guest.wire import frame, read_frame
+from code_chains.executors.limits import Limits
+from code_chains.executors.remote.external import load_extra
 from code_chains.executors.sandbox.interpreter import executable
-from code_chains.executors.wasm.runtime import WORKER, Runtime
+from code_chains.executors.wasm.runtime import PYTHON, WORKER, environment
 from code_chains.temporary import process_folder
 
 START_TIMEOUT_S = 60.0
-GRACE_S = 2.0
-"""Seconds that a run may take besides its program before its process is killed."""
-FOLDER_NAMES = ("work", "tmp", "report")
 MODULES = WORKER.parents[1]
 """The folder of the package `guest`, of which the worker uses a module."""
+FILE_ITEMS = 2
+"""Items of a message about a file: its name and its content."""
+FILE, OUTCOME = "f", "o"
+MAX_PROBE_BYTES = 1 << 20
+Answers = Mapping[str, Callable[[bytes], object]]
 
 
 class Instance:
-    """A process with a Python in WebAssembly that waits for its one program, or runs it.
+    """A process with a Python in WebAssembly, in which one program runs at a time.
 
     Args:
-        runtime: The compiled Python.
-        limits: What the worker enforces.
-        probe: The source of the probe.
+        runtime: The folder of compiled Python.
 
     Attributes:
-        has_timed_out: Whether it was killed as its answer took too long.
+        has_timed_out: Whether it was killed as it took too long.
 
     Raises:
         ExecutorError: The process cannot be started.
     """
 
-    def __init__(self, runtime: Runtime, limits: Mapping[str, Any], probe: str) -> None:
-        self._limits = limits
+    def __init__(self, runtime: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="wasm-", dir=process_folder()))
-        self._known: dict[str, tuple[int, ...]] = {}
         self.has_timed_out: bool = False
-        folders = [self._folder / name for name in FOLDER_NAMES]
-        for folder in folders:
-            folder.mkdir()
+        self._count, self._is_broken = 0, False
+        self._writing = threading.Lock()
         options = {
-            "module": str(runtime.module),
-            "lib": str(runtime.lib),
+            "python": str(runtime / PYTHON),
             "modules": str(MODULES),
-            "folders": [str(folder) for folder in folders],
-            "limits": dict(limits),
-            "probe": probe,
+            "folder": str(self._folder),
+            "zones": str(Path(load_extra("tzdata", "wasm").__path__[0]) / "zoneinfo"),
         }
         try:
             self._process = subprocess.Popen(
@@ -67,56 +64,79 @@ class Instance:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={},
+                env=environment(runtime),
                 cwd=self._folder,
             )
         except OSError as error:
-            _remove_folder(self._folder)
+            shutil.rmtree(self._folder, ignore_errors=True)
             raise ExecutorError(
                 f"The process for WebAssembly cannot be started: {error}.", is_retryable=True
             ) from error
         self._finalizer = weakref.finalize(self, _end, self._process, self._folder, os.getpid())
+        if "ready" not in self._watched(lambda: START_TIMEOUT_S, self._read)[0]:
+            self.remove()
+            raise ExecutorError("The process for WebAssembly did not start.", is_retryable=True)
 
-    def probe_output(self) -> str:
-        """Return what the probe has printed; wait until it has.
-
-        Raises:
-            ExecutorError: Python did not start.
-        """
-        message = self._read(START_TIMEOUT_S)
-        if "probe" not in message:
-            reason = str(message.get("error") or "its process ended")[-500:]
-            raise ExecutorError(f"Python did not start in WebAssembly: {reason}.", is_retryable=True)
-        return str(message["probe"])
-
-    def run(
-        self, program: Mapping[str, Any], files: Mapping[str, Path], seconds: float, seconds_left: float
-    ) -> dict[str, Any]:
-        """Run the program; return the worker's report with the files that were made, empty if there is none.
+    def make_python(self, memory: int, disk: int, seed: str) -> None:
+        """Make a Python that has run nothing, in place of the one that was there.
 
         Args:
-            program: The program.
-            files: Files by name.
-            seconds: The limit of time that its worker enforces, except while it sleeps.
-            seconds_left: When its process is killed in any case.
+            memory: Bytes of memory of its programs.
+            disk: Bytes of their files.
+            seed: Where its random numbers begin.
 
         Raises:
-            ExecutorError: The process is gone.
+            ExecutorError: It cannot be made.
         """
-        size = self._copy(files)
-        request = {"program": program, "seconds": seconds, "input_bytes": size}
-        assert self._process.stdin is not None
+        self._send({"op": "guest", "memory": memory, "disk": disk, "seed": seed})
+        if "made" not in self._watched(lambda: START_TIMEOUT_S, self._read)[0]:
+            raise ExecutorError("Python did not start in WebAssembly.", is_retryable=True)
+
+    def probe(self, source: str) -> str:
+        """Return what our own source prints in the Python that is there."""
+        self._send({"op": "probe"}, source.encode())
+        report = self._watched(lambda: START_TIMEOUT_S, lambda: self._report(MAX_PROBE_BYTES, {}))
+        if "end" not in report or report["end"]["trap"]:
+            raise ExecutorError("Python did not start in WebAssembly.", is_retryable=True)
+        return str(report["stdout"])
+
+    def run(
+        self,
+        body: Mapping[str, Any],
+        files: Mapping[str, Path],
+        limits: Limits,
+        seconds_left: Callable[[], float],
+        answers: Answers,
+    ) -> dict[str, Any]:
+        """Run a program; return a report for `supervised.execution_of`, and in `end` what the worker says.
+
+        Without `end` it was killed.
+
+        Args:
+            body: What the Python there reads.
+            files: Input files by name.
+            limits: The limits of output and artifacts.
+            seconds_left: Returns how long it may still run.
+            answers: Take what the program says meanwhile, by its kind: `t` to tools, `p` to its tests or their program.
+        """
+        self._count += 1
+        room = limits.artifacts_bytes
         try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError as error:
-            raise ExecutorError("The process for WebAssembly has ended.", is_retryable=True) from error
-        report = self._read(min(seconds + GRACE_S, max(0.0, seconds_left)))
-        self.stop()  # Invariant: nothing runs any more when files are collected.
-        if not report:
-            return {}
-        made = made_files(str(self._folder / "work"), self._is_input, self._limits["artifacts"])
-        return {**report, "files": list(made)}
+            body = {**body, "number": self._count, "files": self._copy(files), "artifacts": room}
+            message = {"op": "run", "number": self._count, "room": room * 4 // 3}  # In Base64.
+            self._send(message, json.dumps(body).encode())
+            report: dict[str, Any] = self._watched(
+                seconds_left, lambda: self._report(limits.output_bytes, answers)
+            )
+            self._is_broken = "end" not in report
+            return report
+        finally:
+            shutil.rmtree(self._folder / f"in-{self._count}", ignore_errors=True)
+
+    def reply(self, data: bytes) -> None:
+        """Answer what a program has asked."""
+        with contextlib.suppress(ExecutorError):  # Then nobody waits for it.
+            self._send({"op": "reply"}, data)
 
     def stop(self) -> None:
         """Kill the process; it may be called at any time, by any thread."""
@@ -124,45 +144,91 @@ class Instance:
         self._process.wait()
 
     def remove(self) -> None:
-        """End the process, and remove its folders."""
+        """End the process, and remove its folder."""
         self._finalizer()
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process runs."""
-        return self._process.poll() is None
+        """Whether its process runs, and goes on to do so."""
+        return not self._is_broken and self._process.poll() is None
 
-    def _read(self, seconds: float) -> dict[str, Any]:
-        """Return the next message of the worker, which is killed if it takes longer; empty if it ended."""
-        assert self._process.stdout is not None
-        timer = threading.Timer(seconds, self._time_out)
-        timer.start()
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def _report(self, max_output: int, answers: Answers) -> dict[str, Any]:
+        """Take in messages until the end."""
+        printed = {"stdout": bytearray(), "stderr": bytearray()}
+        report: dict[str, Any] = {"reason": None, "files": [], "result": ""}
+        while "end" not in report:
+            message, data = self._read()
+            if not message:
+                break
+            if name := message.get("printed"):
+                printed[name] += data[: max_output - len(printed[name])]
+                if len(printed[name]) >= max_output:
+                    report["reason"] = "output"
+                    self.stop()
+            elif reason := message.get("limit"):
+                report["reason"] = reason
+            elif kind := message.get("from"):
+                _take(report, answers, kind, data)
+            else:
+                report |= message
+        return report | {name: text.decode(errors="replace") for name, text in printed.items()}
+
+    def _watched(self, left: Callable[[], float], do: Callable[[], Any]) -> Any:
+        """Do something, and kill the process if it takes too long."""
+        done = threading.Event()
+
+        def watch() -> None:
+            while (seconds := left()) > 0:
+                if done.wait(seconds):
+                    return
+            self.has_timed_out = True
+            self._process.kill()
+
+        thread = threading.Thread(target=watch, daemon=True, name="code_chains-wasm-watch")
+        thread.start()
         try:
-            return parse_line(self._process.stdout.readline().decode(errors="replace"))
+            return do()
         finally:
-            timer.cancel()
+            done.set()
+            thread.join()
 
-    def _time_out(self) -> None:
-        self.has_timed_out = True
-        self._process.kill()
+    def _read(self) -> tuple[dict[str, Any], bytes]:
+        """Return the next message of the worker; empty if it ended."""
+        assert self._process.stdout is not None
+        return read_frame(self._process.stdout) or ({}, b"")  # type: ignore[arg-type]
 
-    def _copy(self, files: Mapping[str, Path]) -> int:
-        """Copy files into the working directory, read-only; return their size."""
+    def _send(self, message: Mapping[str, Any], data: bytes = b"") -> None:
+        assert self._process.stdin is not None
+        try:
+            with self._writing:
+                self._process.stdin.write(frame(dict(message), [data]))
+                self._process.stdin.flush()
+        except (OSError, ValueError) as error:
+            raise ExecutorError("The process for WebAssembly has ended.", is_retryable=True) from error
+
+    def _copy(self, files: Mapping[str, Path]) -> dict[str, str]:
+        """Copy files to where programs read them; return their places by their names."""
+        places = {name: f"in-{self._count}/{index}" for index, name in enumerate(files)}
         for name, path in files.items():
-            target = self._folder / "work" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-            target.chmod(0o444)
-            self._known[name] = _mark(target.stat())
-        return sum(path.stat().st_size for path in files.values())
-
-    def _is_input(self, name: str, status: Any) -> bool:
-        return self._known.get(name) == _mark(status)
+            (self._folder / places[name]).parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, self._folder / places[name])
+        return places
 
 
-def _mark(status: Any) -> tuple[int, ...]:
-    """Return what changes when a file does."""
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+def _take(report: dict[str, Any], answers: Answers, kind: str, data: bytes) -> None:
+    """Take in what a program has sent, which may be anything."""
+    if kind in answers:
+        answers[kind](data)
+    elif kind == OUTCOME:
+        report["result"] = b64encode(data).decode()
+    elif kind == FILE:
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
+            name, content = parse(data, FILE_ITEMS)
+            if content is not None:
+                b64decode(content, validate=True)
+            report["files"].append((str(name), content))
 
 
 def _end(process: subprocess.Popen[bytes], folder: Path, pid: int) -> None:
@@ -174,19 +240,4 @@ def _end(process: subprocess.Popen[bytes], folder: Path, pid: int) -> None:
     for stream in (process.stdin, process.stdout):
         with contextlib.suppress(OSError):
             stream.close()  # type: ignore[union-attr]  # Both are pipes.
-    _remove_folder(folder)
-
-
-def _remove_folder(folder: Path) -> None:
-    """Remove a folder, however deep it is."""
-    with contextlib.suppress(OSError):
-        if os.rename not in os.supports_dir_fd:  # On Windows, where paths are short.
-            shutil.rmtree(folder)
-            return
-        parent = os.open(folder, FOLDER_FLAGS)
-        try:
-            for name in os.listdir(parent):
-                remove_at(parent, name)
-        finally:
-            os.close(parent)
-        folder.rmdir()
+    shutil.rmtree(folder, ignore_errors=True)

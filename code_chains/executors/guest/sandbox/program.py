@@ -22,7 +22,7 @@ from collections.abc import Callable
 from multiprocessing import spawn
 from typing import Any, NoReturn
 
-from .. import cell, figures, harness, rpc, serialization, tables, tools, wire
+from .. import cell, roles, rpc, serialization, tables, tools, wire
 from ..kernel import landlock, seccomp
 from ..kernel.polling import readable
 from ..kernel.syscalls import (
@@ -230,7 +230,15 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
         names |= tools.connect(request["tools"])
         cell.set_input(request["stdin"])
         source = f"<code-{message['number']}>" if is_session else cell.SOURCE_NAME
-        outcome = run(request, names, source=source, ends=not is_session, max_view_bytes=max_view_bytes)
+        peer = rpc.RpcChannel(*request["channel"]) if request["channel"] else None
+        outcome = roles.run(
+            request,
+            names,
+            peer,
+            source=source,
+            ends=not is_session,
+            max_view_bytes=max_view_bytes,
+        )
         if os.getpid() != pid:
             os._exit(0)  # A process that the program forked, and that returned from it.
         tools.disconnect()
@@ -272,28 +280,6 @@ def branch(
     for descriptor in descriptors if note["is_swapped"] else ():
         os.close(descriptor)
     return channel, True
-
-
-def run(request: Json, names: Json, *, source: str, ends: bool, max_view_bytes: int) -> Json:
-    """Run a program alone, tests that call the program in another sandbox, or a program that then serves such tests."""
-    code, returns = request["code"], request["return_value"]
-    if not request["channel"]:
-        return cell.run(
-            code, names, source=source, ends=ends, max_view_bytes=max_view_bytes, return_value=returns
-        )
-    channel = rpc.RpcChannel(*request["channel"])
-    if request["is_harness"]:
-        namespace = harness.HarnessNamespace(names, channel)
-        outcome = cell.run(code, namespace, source=source, max_view_bytes=max_view_bytes, may_exit=False)
-        return outcome | {"result": namespace.bench.report()}
-    figures.SHOWN.keeps = True
-    outcome = cell.run(code, names, source=source, ends=False, max_view_bytes=max_view_bytes)
-    if outcome["status"] in ("ok", "error"):  # What it defined before an error can be tested.
-        figures.SHOWN.reopen()
-        rpc.serve(channel, names)
-    cell.call_exit_handlers()
-    cell.flush()
-    return outcome
 
 
 def read_request(descriptors: list[int]) -> Json:
