@@ -13,7 +13,7 @@ import pytest
 
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
-from code_chains.executors import Executor, SandboxExecutor, WasmExecutor, strongest
+from code_chains.executors import EngineExecutor, Executor, SandboxExecutor, WasmExecutor, strongest
 from code_chains.executors.sandbox import launchers, provider
 from code_chains.executors.sandbox.launchers import may_make_namespaces
 from code_chains.executors.strongest import strongest_executor
@@ -28,6 +28,7 @@ from tests.support.other_user import for_landlock
 def without_namespaces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A system that lets nobody make namespaces, as most containers."""
     monkeypatch.setattr(strongest, "may_make_namespaces", lambda: False)
+    monkeypatch.setattr(strongest, "ready_engine", lambda: None)
     caches = (strongest._say_once, strongest.landlock_objection)
     for cached in caches:
         cached.cache_clear()
@@ -81,6 +82,18 @@ def test_without_landlock_it_is_webassembly_and_the_log_says_why(caplog: pytest.
     [record] = caplog.records
     assert "WebAssembly" in record.message
     assert "the probe found a way out (filesystem" in record.message
+
+
+@pytest.mark.kernel_sandbox
+@pytest.mark.usefixtures("without_landlock", "readable")
+def test_an_engine_that_has_the_image_comes_before_webassembly(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(strongest, "ready_engine", lambda: "podman")
+    with caplog.at_level(logging.WARNING), strongest_executor() as executor:
+        assert isinstance(executor, EngineExecutor)
+        assert executor.engine == "podman"
+    assert "inside a container" in caplog.text
 
 
 @pytest.mark.kernel_sandbox
