@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from code_chains.apps.terminal.cli import cli
 from code_chains.arguments import resolve_executor
-from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, OverloadedError, SessionError
 from code_chains.executors import EngineExecutor, Executor, Limits, Session, StdioExecutor
 from code_chains.executors.remote import stdio, stdio_connection
 from code_chains.executors.remote.stdio import local_command
@@ -130,6 +130,15 @@ def test_output_arrives_while_a_program_runs(shared: StdioExecutor) -> None:
 def test_bad_input_is_named(shared: StdioExecutor) -> None:
     with pytest.raises(InputError, match="'n' cannot be passed"):
         shared.run("1", variables={"n": object()})
+
+
+def test_sessions_are_limited_and_those_that_ended_count_no_more() -> None:
+    with StdioExecutor(local_command(), max_sessions=1) as executor:
+        first = executor.session()
+        with pytest.raises(OverloadedError, match="1 sessions are open"):
+            executor.session()
+        first.close()
+        assert executor.session().is_open
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------

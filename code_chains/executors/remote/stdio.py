@@ -8,6 +8,7 @@ import os
 import select
 import sys
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -83,7 +84,7 @@ class StdioExecutor(Executor):
             "max_sessions", max_sessions, "a whole number from 1 to 1000", minimum=1, maximum=1000
         )
         self._connection: Connection | None = None
-        self._sessions = 0
+        self._sessions: weakref.WeakSet[StdioSession] = weakref.WeakSet()
         self._is_closed = False
 
     @property
@@ -112,9 +113,11 @@ class StdioExecutor(Executor):
         Raises:
             OverloadedError: Too many are open.
         """
-        if self._sessions >= self.max_sessions:
+        if sum(session.is_open for session in self._sessions) >= self.max_sessions:
             raise OverloadedError(f"{self.max_sessions} sessions are open. Close one, or raise max_sessions.")
-        return StdioSession(self)
+        session = StdioSession(self)
+        self._sessions.add(session)
+        return session
 
     def run_tests(
         self,
@@ -246,6 +249,11 @@ class StdioSession(ProcessSession):
                 self._end("its server has ended")
         return self._end_reason is None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended, as far as is known here."""
+        return self._end_reason is None
+
     def _operation(self, program: Program) -> Operation[Execution]:
         self._occupy()
         try:
@@ -284,7 +292,6 @@ class StdioSession(ProcessSession):
             self._key = connection.next_session()
             yield from self._executor.exchange(connection, {"op": "open", "session": self._key})
             self._connection = connection
-            self._executor._sessions += 1
         elif not self._connection.is_alive:
             self._end("its server has ended")
             self._check_open()
@@ -308,7 +315,6 @@ class StdioSession(ProcessSession):
 
     def _end(self, reason: str) -> None:
         if self._end_reason is None and self._connection is not None and self._pid == os.getpid():
-            self._executor._sessions -= 1
             self._connection.tell({"op": "change", "method": "close", "words": [], "session": self._key})
         self._end_reason = self._end_reason or reason
 
