@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
@@ -32,6 +32,26 @@ _SUBJECTS = (
 _WHICH = re.compile(r"\b(?:which|what)\s+([a-z]{4,})\s+(?!is\b|are\b|was\b|were\b|the\b|of\b)")
 """What is to be chosen: it has a column of its own, or one of names."""
 _NAMING = re.compile(r"name|title|item|label|description|\bid\b|code|\bkey\b", re.IGNORECASE)
+_MEASURE = re.compile(
+    r"(?:.*[_ ])?(?:amount|value|total|reading|measurement|[kmg]?wh?|k?g|[kcm]?m|m?l|lit(?:er|re)s?|h|hours?|min(?:utes)?"
+    r"|s|sec(?:onds)?|eur|usd|gbp|chf|pct|percent|degrees?|celsius|mph|kmh)",
+    re.IGNORECASE,
+)
+"""A column that is called by its unit may hold whatever is asked for."""
+_FAMILIES = {
+    "price": (
+        re.compile(r"\b(?:cheap|expensive|costs?\b|prices?\b)"),
+        re.compile(
+            r"pric|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge|spen[dt]|bill|budget|earn|income|salar"
+            r"|wage|money|usd|eur|gbp|dollar|[€$£¥]"
+        ),
+    ),
+    "weight": (
+        re.compile(r"\b(?:heav(?:y|ier|iest)|weigh)"),
+        re.compile(r"weigh|mass|gram|\b(?:k?g|lbs?)\b|pound|ton|heav"),
+    ),
+}
+"""What is asked for in other words, and what a column with it may be called."""
 _DATED = re.compile(r"date|born|birth|year|since|started|hired", re.IGNORECASE)
 _GENERIC = words(
     "value values number numbers amount amounts count rows lines entries records items data file table list column"
@@ -64,7 +84,12 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     columns = [name for listed in _COLUMNS.findall(profile) for name in _NAME.findall(listed)]
     texts, asked = set(_texts(code)), folded(query)
     unnamed = [column for column in columns if column in texts and not _is_named(column, asked)]
-    missing = _missing_quantity(asked, folded(profile)) if len(unnamed) == 1 else ""
+    measures = [
+        name for name in unnamed if not (_NAMING.search(name) or _DATED.search(name) or name == "day")
+    ]
+    missing = _missing_family(asked, columns) if len(measures) == 1 else ""
+    if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
+        missing = _missing_quantity(asked, folded(profile))
     if not missing and unnamed and not any(map(_NAMING.search, columns)):
         missing = _missing(_WHICH, asked, folded(profile))
     if not missing or (missing in ("age", "oldest") and any(map(_DATED.search, columns))):
@@ -72,6 +97,14 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     there = f"There are: {', '.join(columns[:_MAX_NAMED])}."
     used = f"the column{'s' if len(unnamed) > 1 else ''} {', '.join(unnamed[:_MAX_NAMED])}"
     return f"Nothing in the data is called {missing}; the program used {used}. {there}"
+
+
+def _missing_family(asked: str, columns: Collection[str]) -> str:
+    """Return what a question asks for in words of its own, as by "cheapest", and no column may hold; empty if nothing is."""
+    named = folded(" ".join(columns))
+    families = _FAMILIES.items()
+    found = (name for name, (asks, holds) in families if asks.search(asked) and not holds.search(named))
+    return next(found, "")
 
 
 def _missing_quantity(asked: str, shown: str) -> str:

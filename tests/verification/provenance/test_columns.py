@@ -9,6 +9,11 @@ from code_chains.verification.provenance import unanswered_subject
 WEATHER = "- file `weather.csv`\n  columns: `day` (date), `temp` (float), `rain` (float)"
 SALES = "- file `sales.csv`\n  columns: `date` (date), `region` (text: north, south), `units` (int)"
 STAFF = "- file `staff.csv`\n  columns: `name` (text), `born` (date), `salary` (int)"
+MENU = "- file `menu.csv`\n  columns: `item` (text), `kcal` (int)"
+METER = "- file `meter.csv`\n  columns: `date` (date), `kwh` (float)"
+LEDGER = "- file `ledger.csv`\n  columns: `date` (date), `what` (text: rent, food), `amount` (float)"
+PARCELS = "- file `parcels.csv`\n  columns: `id` (text), `kg` (float), `city` (text: Oslo, Bonn)"
+ORDERS = "- file `orders.csv`\n  columns: `item` (text), `n` (int), `eur` (float)"
 READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date'])\n"
 
 
@@ -32,6 +37,21 @@ READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date
             "print(df.groupby('region').units.sum())",
             "customer",
         ),
+        ("Which dish is the cheapest?", MENU, "print(df.loc[df.kcal.idxmin(), 'item'])", "price"),
+        (
+            "What do a soup and a salad cost together?",
+            MENU,
+            "print(df[df.item == 'soup'].kcal.sum())",
+            "price",
+        ),
+        ("How much protein does the pasta have?", MENU, "print(df[df.item == 'pasta'].kcal)", "protein"),
+        (
+            "How many hours of sunshine were there in total?",
+            WEATHER,
+            "print(df[df.rain == 0].day.count())",
+            "sunshine",
+        ),
+        ("Which item is the heaviest?", ORDERS, "print(df.loc[df.n.idxmax(), 'item'])", "weight"),
         ("Which product sold best?", SALES, "print(df.groupby('region').units.sum())", "product"),
     ],
 )
@@ -58,6 +78,16 @@ def test_what_nothing_in_the_data_is_called_is_named(
         ("What is the total revenue at 3 per unit?", SALES, "print(df.units.sum() * 3)"),
         ("Which employee earns most?", STAFF, "print(df.loc[df.salary.idxmax(), 'name'])"),
         ("What is the average age?", STAFF, "print(((now - df.born).dt.days / 365.25).mean())"),
+        ("Which item is the cheapest?", ORDERS, "print(df.loc[df.eur.idxmin(), 'item'])"),
+        ("What do all orders cost?", ORDERS, "print((df.n * df.eur).sum())"),
+        ("Which dish has the most kcal?", MENU, "print(df.loc[df.kcal.idxmax(), 'item'])"),
+        ("What does a day cost at 3 euros per mm of rain?", WEATHER, "print(df.rain.mean() * 3)"),
+        ("How much energy did we use in March?", METER, "print(df[df.date.dt.month == 3].kwh.sum())"),
+        ("What is the total revenue of May?", LEDGER, "print(df[df.date.dt.month == 5].amount.sum())"),
+        ("How much did food cost?", LEDGER, "print(df[df.what == 'food'].amount.sum())"),
+        ("Which parcel is the heaviest?", PARCELS, "print(df.loc[df.kg.idxmax(), 'id'])"),
+        ("What do the parcels to Bonn weigh?", PARCELS, "print(df[df.city == 'Bonn'].kg.sum())"),
+        ("Who started first?", STAFF, "print(df.loc[df.born.idxmin(), 'name'])"),
         ("How many rows are there?", STAFF, "print(len(df))"),
     ],
 )
