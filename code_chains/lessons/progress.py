@@ -57,7 +57,8 @@ class Progress:
     """
 
     def __init__(self, store: BaseStore[str, bytes], lesson: Lesson, learner: str) -> None:
-        self._store, self.lesson = store, lesson
+        self._store = store
+        self.lesson: Lesson = lesson
         self._events: dict[str, Event | None] = {}
         self._prefix = f"{PREFIX}/{quote(learner, safe='')}/{quote(lesson.name, safe='')}/"
 

@@ -71,7 +71,8 @@ class EngineExecutor(StdioExecutor):
         isolation = ["--network=none", "--security-opt=no-new-privileges", "--pull=never"]
         command = [engine, "run", "--rm", "--interactive", *isolation, *options, image, "python3", *SERVER]
         super().__init__(command, limits=limits, max_sessions=max_sessions)
-        self.engine, self.image = engine, image
+        self.engine: str = engine
+        self.image: str = image
 
     def _connect(self) -> Any:
         try:

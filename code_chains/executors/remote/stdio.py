@@ -80,7 +80,7 @@ class StdioExecutor(Executor):
         if isinstance(command, str) or not command or not all(isinstance(word, str) for word in command):
             raise ConfigurationError("command", command, 'a list of words, such as ["ssh", "host", …]')
         self.command: list[str] = list(command)
-        self.max_sessions = check_int(
+        self.max_sessions: int = check_int(
             "max_sessions", max_sessions, "a whole number from 1 to 1000", minimum=1, maximum=1000
         )
         self._connection: Connection | None = None

@@ -42,7 +42,9 @@ class Request:
     """
 
     def __init__(self, calls: ToolCalls[Json] | None = None) -> None:
-        self.calls, self.number, self.ended = calls, 0, threading.Event()
+        self.calls: ToolCalls[Json] | None = calls
+        self.number: int = 0
+        self.ended: threading.Event = threading.Event()
         self.pending: dict[int, PendingCall] = {}
         self._lock = threading.Lock()
         self._parts = list[str]()

@@ -57,7 +57,8 @@ class WasmRequest:
         is_harness: bool = False,
         is_session: bool = False,
     ) -> None:
-        self.files, self._limits, self._deadline = files, program.within(limits), program.deadline
+        self.files: Mapping[str, Path] = files
+        self._limits, self._deadline = program.within(limits), program.deadline
         self._calls: ToolCalls[Reply] | None = program.tool_calls
         self._log = list[tuple[bytes, bytes]]()
         self.shown: tuple[Any, ...] = ()

@@ -119,10 +119,11 @@ class Worker:
         from guest.wire import frame, read_frame  # The option `modules` says where it is.
 
         self._frame, self._read_frame = frame, read_frame
-        self.options, self.folder = options, Path(options["folder"])
-        self.factory = eryx.SandboxFactory.load(options["python"])
-        self.token = secrets.token_bytes(TOKEN_BYTES)
-        self.lock = threading.Lock()
+        self.options: Json = options
+        self.folder: Path = Path(options["folder"])
+        self.factory: Any = eryx.SandboxFactory.load(options["python"])
+        self.token: bytes = secrets.token_bytes(TOKEN_BYTES)
+        self.lock: threading.Lock = threading.Lock()
         self.requests, self.reports, self.outputs = private_streams()
         self.jobs: queue.SimpleQueue[tuple[Json, bytes]] = queue.SimpleQueue()
         self.inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
