@@ -182,7 +182,8 @@ def distributions(lines: str) -> set[str]:
 
 REQUIRED = distributions(settings()["options"]["install_requires"])
 EXTRAS = {name: distributions(lines) for name, lines in settings()["options.extras_require"].items()}
-PROVIDED_BY = packages_distributions()
+PROVIDED_BY = {"eryx": ["pyeryx"], "_eryx": ["pyeryx"], **packages_distributions()}
+"""Only Python 3.12 and newer can install the first two."""
 
 
 @functools.cache

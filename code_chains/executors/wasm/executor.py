@@ -47,9 +47,8 @@ class WasmExecutor(RemoteExecutor):
         ConfigurationError: An argument is invalid, Python is older than 3.12, or the extra `wasm` is not installed.
 
     Example:
-        >>> with WasmExecutor() as executor:
-        ...     executor.run("sum(range(1, 6))").output
-        '15'
+        with WasmExecutor() as executor:
+            executor.run("sum(range(1, 6))").output
     """
 
     guidance = (

@@ -23,8 +23,6 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import eryx
-
 Json = dict[str, Any]
 CHECK_INTERVAL_S = 0.01
 READ_BYTES = 1 << 16
@@ -100,6 +98,8 @@ def main() -> None:
     """Compile, or serve programs, as the options say."""
     options: Json = json.loads(sys.argv[1])
     if "compile" in options:
+        import eryx  # Only Python 3.12 and newer have it.
+
         modules = options["modules"]
         factory = eryx.SandboxFactory(site_packages=modules, imports=IMPORTS, setup_code=SET_UP)
         factory.save(options["compile"])
@@ -116,11 +116,13 @@ class Worker:
     """
 
     def __init__(self, options: Json) -> None:
+        import eryx
         from guest.wire import frame, read_frame  # The option `modules` says where it is.
 
         self._frame, self._read_frame = frame, read_frame
         self.options: Json = options
         self.folder: Path = Path(options["folder"])
+        self.eryx: Any = eryx
         self.factory: Any = eryx.SandboxFactory.load(options["python"])
         self.token: bytes = secrets.token_bytes(TOKEN_BYTES)
         self.lock: threading.Lock = threading.Lock()
@@ -156,7 +158,7 @@ class Worker:
             path.unlink()
         self.wanted, self.replies = queue.SimpleQueue(), queue.SimpleQueue()
         threading.Thread(target=self.feed, args=(self.wanted, self.replies), daemon=True).start()
-        limits = eryx.ResourceLimits(
+        limits = self.eryx.ResourceLimits(
             execution_timeout_ms=None,
             callback_timeout_ms=None,
             max_callback_invocations=0,
@@ -191,7 +193,7 @@ class Worker:
         """Run source to its end; return why it was stopped, if it was, and how much memory it had."""
         try:
             return "", self.session.execute(code).peak_memory_bytes or 0  # What it asked for, even in vain.
-        except eryx.EryxError as error:
+        except self.eryx.EryxError as error:
             return str(error)[:1000] or type(error).__name__, 0
 
     def end(self, trap: str, peak: int, seconds: float = 0.0) -> None:
