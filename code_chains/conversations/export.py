@@ -11,7 +11,7 @@ import filecmp
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import isfinite
@@ -123,6 +123,11 @@ def to_notebook(turns: Sequence[Turn], *, title: str = "A conversation with code
     cells = [_cell("markdown", "title", f"# {' '.join(_text(title).split())}")]
     for number, (turn, images) in enumerate(_with_images(turns), 1):
         cells += _cells(f"turn-{number}", turn, images)
+    return notebook_of(cells)
+
+
+def notebook_of(cells: Sequence[Mapping[str, Any]]) -> nbformat.NotebookNode:
+    """Return a notebook for Python with these cells, which are valid."""
     content = {"nbformat": 4, "nbformat_minor": 5, "metadata": _KERNEL, "cells": cells}
     notebook: nbformat.NotebookNode = nbformat.from_dict(content)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 from code_chains.errors import ConfigurationError
 from code_chains.executors.limits import Limits
-from code_chains.executors.runner import Closing, Runner
+from code_chains.executors.runner import Closing, Program, Runner
+from code_chains.executors.waiting import Operation, adrive, blocking, drive
 from code_chains.state import Execution
 
 
@@ -90,6 +93,7 @@ class Executor(Runner, Closing):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         stdin: str | None = None,
+        tools: Any = None,
     ) -> tuple[Execution, Execution]:
         """Run tests against a program that can neither read nor patch them.
 
@@ -105,6 +109,7 @@ class Executor(Runner, Closing):
             files: Passed to both, as separate copies.
             variables: Passed to both.
             stdin: What the program reads from its standard input.
+            tools: What the program may call; only of what `takes_tools`.
 
         Returns:
             The execution of the program, and that of the tests, whose `result` says as JSON how each case ended. The
@@ -113,9 +118,8 @@ class Executor(Runner, Closing):
         Raises:
             ConfigurationError: This executor cannot isolate tests from programs.
         """
-        raise ConfigurationError(
-            "executor", type(self).__name__, "one that can run tests, such as SandboxExecutor"
-        )
+        program = self._program(code, files, variables, tools, stdin=stdin, return_value=False, check=None)
+        return drive(self._tested(program, tests))
 
     async def arun_tests(
         self,
@@ -125,9 +129,27 @@ class Executor(Runner, Closing):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         stdin: str | None = None,
+        tools: Any = None,
     ) -> tuple[Execution, Execution]:
         """Run tests without blocking the event loop; see `run_tests`."""
-        return self.run_tests(code, tests, files=files, variables=variables, stdin=stdin)
+        loop = asyncio.get_running_loop()
+        program = self._program(
+            code, files, variables, tools, stdin=stdin, return_value=False, check=None, loop=loop
+        )
+        return await adrive(self._tested(program, tests))
+
+    def _tested(self, program: Program, tests: str) -> Operation[tuple[Execution, Execution]]:
+        """Run a program and its tests: what an executor that runs tests implements, if not `run_tests`."""
+        if type(self).run_tests is Executor.run_tests:
+            raise ConfigurationError(
+                "executor", type(self).__name__, "one that can run tests, such as SandboxExecutor"
+            )
+        inputs: dict[str, Any] = {
+            "files": program.files,
+            "variables": program.variables,
+            "stdin": program.stdin,
+        }
+        return blocking(partial(self.run_tests, program.code, tests, **inputs))
 
     def session(self) -> Session:
         """Open a session, whose runs share a state.

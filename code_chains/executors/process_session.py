@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from code_chains.errors import SessionError
 from code_chains.executors.base import Session
 from code_chains.executors.limits import Limits
+from code_chains.executors.outcomes import objections, rejected
+from code_chains.executors.waiting import Operation
+from code_chains.state import Execution
 
 MAX_CHECKPOINTS = 8
 
@@ -77,6 +81,25 @@ class ProcessSession(Session):
     def abandon(self, reason: str) -> None:
         """End the session without its process, which is gone."""
         self._end_reason = self._end_reason or reason
+
+    def _checked(
+        self,
+        execution: Execution,
+        check: Callable[[Execution], object] | None,
+        undo: Callable[[], Operation[None]],
+    ) -> Operation[Execution]:
+        """Return the outcome of a run as its caller's check judges it; what is not accepted is undone."""
+        if not execution.ok or check is None:
+            return execution
+        try:
+            reasons = objections(check, execution)
+        except BaseException:
+            yield from undo()
+            raise
+        if not reasons:
+            return execution
+        yield from undo()
+        return rejected(execution, reasons)
 
     def _occupy(self) -> None:
         """Keep others from using the state, until the lock is released."""

@@ -7,13 +7,9 @@ from typing import Any
 
 import nbformat
 
+from code_chains.conversations.export import notebook_of
 from code_chains.lessons.lesson import Step
 from code_chains.lessons.progress import Progress
-
-_KERNEL = {
-    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-    "language_info": {"name": "python"},
-}
 
 
 def to_notebook(progress: Progress) -> nbformat.NotebookNode:
@@ -31,10 +27,7 @@ def to_notebook(progress: Progress) -> nbformat.NotebookNode:
         cells.append(_cell("code", "setup", lesson.setup.code, locked=True))
     for step in lesson.steps:
         cells += _cells(step, progress.draft(step))
-    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": _KERNEL, "cells": cells}
-    notebook: nbformat.NotebookNode = nbformat.from_dict(content)  # type: ignore[no-untyped-call]
-    nbformat.validate(notebook)
-    return notebook
+    return notebook_of(cells)
 
 
 def _cells(step: Step, program: str) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from code_chains.arguments import resolve_executor
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, OverloadedError, SessionError
 from code_chains.executors import EngineExecutor, Executor, Limits, Session, StdioExecutor
 from code_chains.executors.remote import stdio, stdio_connection
-from code_chains.executors.remote.stdio import local_command
+from code_chains.executors.remote.stdio import SERVER
 from code_chains.executors.values import value_of
 from code_chains.testing import ExecutorContract, SessionContract
 from code_chains.toolbox import Toolbox
@@ -33,14 +33,14 @@ LIMITS = Limits(seconds=3, memory="256M", output="64K", tool_seconds=1)
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[StdioExecutor]:
-    with StdioExecutor(local_command(), limits=LIMITS) as executor:
+    with StdioExecutor([sys.executable, *SERVER], limits=LIMITS) as executor:
         yield executor
 
 
 @pytest.fixture
 def own() -> Iterator[StdioExecutor]:
     """An executor whose server a test may end."""
-    with StdioExecutor(local_command(), limits=LIMITS) as executor:
+    with StdioExecutor([sys.executable, *SERVER], limits=LIMITS) as executor:
         yield executor
 
 
@@ -121,6 +121,11 @@ def test_hidden_tests_decide(shared: StdioExecutor) -> None:
     assert outcomes == ["ok", "error"]
 
 
+def test_a_tested_program_may_call_tools(shared: StdioExecutor) -> None:
+    ran, tested = shared.run_tests("def f(x): return pay(x)", "assert f(1) == 'paid 1'", tools=[pay])
+    assert (ran.status, tested.status, [call.name for call in ran.tool_calls]) == ("ok", "ok", ["pay"])
+
+
 def test_output_arrives_while_a_program_runs(shared: StdioExecutor) -> None:
     program = "import time\nfor n in range(3):\n    print(n, flush=True)\n    time.sleep(0.3)"
     *parts, done = shared.stream(program)
@@ -133,7 +138,7 @@ def test_bad_input_is_named(shared: StdioExecutor) -> None:
 
 
 def test_sessions_are_limited_and_those_that_ended_count_no_more() -> None:
-    with StdioExecutor(local_command(), max_sessions=1) as executor:
+    with StdioExecutor([sys.executable, *SERVER], max_sessions=1) as executor:
         first = executor.session()
         with pytest.raises(OverloadedError, match="1 sessions are open"):
             executor.session()
@@ -184,7 +189,7 @@ def test_a_run_whose_server_dies_is_an_error_that_may_be_retried(own: StdioExecu
 
 def test_closing_leaves_no_process() -> None:
     before = set(descendants())
-    with StdioExecutor(local_command(), limits=LIMITS) as executor:
+    with StdioExecutor([sys.executable, *SERVER], limits=LIMITS) as executor:
         executor.run("1")
     assert soon(lambda: set(descendants()) <= before)
 

@@ -17,12 +17,11 @@ from typing import Any
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError, SessionError
 from code_chains.executors.guest.reports import sign
 from code_chains.executors.limits import Limits
-from code_chains.executors.outcomes import objections, rejected
 from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
 from code_chains.executors.remote.server import SERVE, reply_token, request_bundle, server_bundle
 from code_chains.executors.runner import Program
-from code_chains.executors.waiting import Operation, blocking
+from code_chains.executors.waiting import Operation, blocking, drive
 from code_chains.state import Execution, Isolation
 
 RUN_GRACE_S = 20.0
@@ -93,7 +92,7 @@ class BackendSession(ProcessSession):
     def abandon(self, reason: str) -> None:
         """End the session together with its sandbox, which need not be told."""
         self._is_told = True
-        self._end_reason = self._end_reason or reason
+        super().abandon(reason)
         self._folder.is_given_up = True
 
     # -- runs ------------------------------------------------------------------------------------------------
@@ -124,17 +123,8 @@ class BackendSession(ProcessSession):
         if report.get("is_committed") is True and not execution.ok:
             # It succeeded, but had printed too much before that was noticed.
             self._command({"op": "rollback"})
-        if not execution.ok or program.check is None:
-            return execution
-        try:
-            reasons = objections(program.check, execution)
-        except BaseException:
-            self._command({"op": "rollback"})
-            raise
-        if not reasons:
-            return execution
-        self._command({"op": "rollback"})
-        return rejected(execution, reasons)
+        undo = partial(blocking, partial(self._command, {"op": "rollback"}))
+        return drive(self._checked(execution, program.check, undo))
 
     def _command(self, command: Mapping[str, str]) -> None:
         report = self._ask({"op": "command", "command": command}, b"")
@@ -151,8 +141,7 @@ class BackendSession(ProcessSession):
         return self._isolation
 
     def _start(self) -> Isolation:
-        counted, timeout = self._sandbox.counted, self._timeout + IDLE_GRACE_S
-        bundle = server_bundle(self._limits, self._key, counted, session_timeout=timeout)
+        bundle = server_bundle(self._limits, self._key, session_timeout=self._timeout + IDLE_GRACE_S)
         self._sandbox.start()
         self._is_started = True
         found, response = self._sandbox.launch(self._folder, bundle, ["-c", SERVE], RUN_GRACE_S)

@@ -79,12 +79,7 @@ class ProtocolSandbox:
 
     Raises:
         ConfigurationError: An argument is invalid.
-
-    Attributes:
-        counted: Folder of which everything counts for the disk of a run; empty if others use it as well.
     """
-
-    counted = ""
 
     def __init__(self, backend: SandboxProtocol, required_isolation: Collection[str]) -> None:
         if not is_backend(backend) or inspect.iscoroutinefunction(backend.execute):

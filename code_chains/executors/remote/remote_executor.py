@@ -120,7 +120,7 @@ class RemoteExecutor(ExternalExecutor):
             InputError: The program's files do not fit.
         """
         key = secrets.token_hex(32)
-        bundle = server_bundle(limits, key, sandbox.counted, request=request)
+        bundle = server_bundle(limits, key, request=request)
         started = time.monotonic()
         found, response = sandbox.launch(folder, bundle, ["-c", SERVE], limits.seconds + GRACE_S)
         report: dict[str, Any] | None = sandbox.read_report(response, reply_token(key, 0))

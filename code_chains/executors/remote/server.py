@@ -39,7 +39,6 @@ def pack(files: Mapping[str, str | bytes | Path]) -> bytes:
 def server_bundle(
     limits: Limits,
     key: str,
-    counted: str,
     *,
     request: bytes | None = None,
     session_timeout: float = MAX_SECONDS,
@@ -49,13 +48,11 @@ def server_bundle(
     Args:
         limits: The limits of each run.
         key: The secret by which server and host know each other.
-        counted: Folder of which everything counts for the disk of a run; empty for the run's own.
         request: The only request; None for a session.
         session_timeout: Seconds without a request after which a session ends.
     """
     settings = {
         "is_session": request is None,
-        "counted": counted,
         "limits": run_limits(limits),
         "max_output_bytes": limits.output_bytes,
         "session_timeout": session_timeout,

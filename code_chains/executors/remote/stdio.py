@@ -6,10 +6,9 @@ import asyncio
 import dataclasses
 import os
 import select
-import sys
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -26,13 +25,12 @@ from code_chains.errors import (
 )
 from code_chains.executors.base import Executor, discard
 from code_chains.executors.limits import MAX_SECONDS, Limits
-from code_chains.executors.outcomes import objections, rejected
 from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.remote.stdio_connection import Connection, Request
 from code_chains.executors.remote.stdio_frames import Json, encode, pack_values
 from code_chains.executors.runner import Program
 from code_chains.executors.tools import open_tool_calls
-from code_chains.executors.waiting import Operation, Wait, adrive, blocking, drive
+from code_chains.executors.waiting import Operation, Wait, blocking, drive
 from code_chains.inputs import check_code, files_on_disk
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
@@ -119,30 +117,6 @@ class StdioExecutor(Executor):
         self._sessions.add(session)
         return session
 
-    def run_tests(
-        self,
-        code: str,
-        tests: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        stdin: str | None = None,
-    ) -> tuple[Execution, Execution]:
-        """Run tests; see `Executor.run_tests`."""
-        return drive(self._tested(Program(code, files, variables, stdin=stdin), tests))
-
-    async def arun_tests(
-        self,
-        code: str,
-        tests: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        stdin: str | None = None,
-    ) -> tuple[Execution, Execution]:
-        """Run tests without blocking the event loop."""
-        return await adrive(self._tested(Program(code, files, variables, stdin=stdin), tests))
-
     def _operation(self, program: Program) -> Operation[Execution]:
         connection = yield from blocking(self._connect)
         return (yield from self.run_on(connection, program))
@@ -153,18 +127,16 @@ class StdioExecutor(Executor):
     def _tested(self, program: Program, tests: str) -> Operation[tuple[Execution, Execution]]:
         connection = yield from blocking(self._connect)
         message = {**self._message(program), "op": "tests", "tests": check_code(tests)}
-        done = yield from self.exchange(connection, message, seconds=2 * self.limits.seconds)
+        calls, seconds = program.tool_calls, 2 * self.limits.seconds
+        done = yield from self.exchange(connection, message, calls, seconds=seconds)
         program_run, tests_run = map(_execution, done if isinstance(done, list) else ())
-        return program_run, tests_run
+        return _with_calls(program_run, calls), tests_run
 
     def run_on(self, connection: Connection, program: Program, session: int = 0) -> Operation[Execution]:
         """Run a program over a connection, in a session if one is named."""
         message = {**self._message(program), "op": "run", "session": session}
         done = yield from self.exchange(connection, message, program.tool_calls, seconds=self.limits.seconds)
-        execution = _execution(done)
-        if program.tool_calls is not None:
-            execution = dataclasses.replace(execution, tool_calls=program.tool_calls.records)
-        return execution
+        return _with_calls(_execution(done), program.tool_calls)
 
     def _message(self, program: Program) -> Json:
         with files_on_disk(program.files) as paths:
@@ -269,17 +241,7 @@ class StdioSession(ProcessSession):
     def _run(self, program: Program) -> Operation[Execution]:
         connection = yield from self._opened()
         execution = yield from self._executor.run_on(connection, program, self._key)
-        if not execution.ok or program.check is None or program.check is discard:
-            return execution
-        try:
-            reasons = objections(program.check, execution)
-        except BaseException:
-            yield from self._call("rollback")
-            raise
-        if not reasons:
-            return execution
-        yield from self._call("rollback")
-        return rejected(execution, reasons)
+        return (yield from self._checked(execution, program.check, partial(self._call, "rollback")))
 
     def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Json] | None:
         return open_tool_calls(tools, self._limits, partial(_encode_result, self._limits), loop)
@@ -348,6 +310,6 @@ def _execution(done: Any) -> Execution:
         raise ExecutorError("The server returned a malformed record of a run.") from error
 
 
-def local_command() -> list[str]:
-    """Return the command that starts the server on this machine."""
-    return [sys.executable, *SERVER]
+def _with_calls(execution: Execution, calls: ToolCalls[Json] | None) -> Execution:
+    """Return a record with the calls as they were made here, whatever the server says of them."""
+    return execution if calls is None else dataclasses.replace(execution, tool_calls=calls.records)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import sys
 import time
@@ -20,7 +21,6 @@ from langchain_core.tools import StructuredTool
 
 from code_chains.errors import CodeChainsError, ExecutorError
 from code_chains.executors.base import Session, discard
-from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.stdio_frames import HEADER, Json, frame, unpack_values
 from code_chains.executors.runner import RUN_DEADLINE, Runner
@@ -117,7 +117,10 @@ class Server:
 
     async def _test(self, message: Json) -> list[Json]:
         RUN_DEADLINE.set(time.monotonic() + message["seconds"])
-        runs = await self._executor.arun_tests(message["code"], message["tests"], **_inputs(message))
+        tools = [self._tool(message["id"], tool) for tool in message["tools"]]
+        runs = await self._executor.arun_tests(
+            message["code"], message["tests"], **_inputs(message), tools=tools or None
+        )
         return [run.to_dict() for run in runs]
 
     async def _open(self, message: Json) -> None:
@@ -178,7 +181,7 @@ async def _receive(reader: asyncio.StreamReader) -> Json | None:
     """Return the next message; None at the end of the stream."""
     try:
         (size,) = HEADER.unpack(await reader.readexactly(HEADER.size))
-        message: Json = parse(await reader.readexactly(size), sys.maxsize)
+        message: Json = json.loads(await reader.readexactly(size))
     except asyncio.IncompleteReadError:
         return None
     return message

@@ -6,13 +6,13 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from code_chains.errors import ExecutorError, InputError, SessionError
 from code_chains.executors.base import discard
 from code_chains.executors.guest.sandbox.filesystem import MAX_SNAPSHOTS
 from code_chains.executors.limiter import ConcurrencyLimiter
-from code_chains.executors.outcomes import objections, rejected
 from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
@@ -136,17 +136,8 @@ class SandboxSession(ProcessSession):
         # It succeeded, but had printed too much before that was noticed.
         if is_committed and not execution.ok:
             yield from self._command({"op": "rollback"})
-        if not execution.ok or program.check is None:
-            return execution
-        try:
-            reasons = objections(program.check, execution)
-        except BaseException:
-            yield from self._undo(is_committed=is_committed)
-            raise
-        if not reasons:
-            return execution
-        yield from self._undo(is_committed=is_committed)
-        return rejected(execution, reasons)
+        undo = partial(self._undo, is_committed=is_committed)
+        return (yield from self._checked(execution, program.check, undo))
 
     def _undo(self, *, is_committed: bool) -> Operation[None]:
         """Return to the state before a run whose outcome was not accepted."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,7 @@ from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.remote_executor import RemoteExecutor
 from code_chains.executors.runner import Program
-from code_chains.executors.waiting import Operation, adrive, blocking, drive
+from code_chains.executors.waiting import Operation, blocking
 from code_chains.executors.wasm.pool import Call, InstancePool
 from code_chains.executors.wasm.requests import WasmRequest, open_wasm_calls
 from code_chains.executors.wasm.runtime import check_installed
@@ -79,34 +78,6 @@ class WasmExecutor(RemoteExecutor):
     def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Any] | None:
         return open_wasm_calls(tools, self.limits, loop)
 
-    def run_tests(
-        self,
-        code: str,
-        tests: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        stdin: str | None = None,
-        tools: Any = None,
-    ) -> tuple[Execution, Execution]:
-        """Run tests against a program that cannot reach them; see `Executor.run_tests`."""
-        program = Program(code, files, variables, self._open_calls(tools, None), stdin=stdin)
-        return drive(self._test(program, tests))
-
-    async def arun_tests(
-        self,
-        code: str,
-        tests: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        stdin: str | None = None,
-        tools: Any = None,
-    ) -> tuple[Execution, Execution]:
-        """Like `run_tests`, without blocking the event loop."""
-        calls = self._open_calls(tools, asyncio.get_running_loop())
-        return await adrive(self._test(Program(code, files, variables, calls, stdin=stdin), tests))
-
     def _new_session(self) -> WasmSession:
         return WasmSession(self._pool, self._limiter, self.limits, self._session_timeout)
 
@@ -145,7 +116,7 @@ class WasmExecutor(RemoteExecutor):
         self._pool.check_open()
         return execution
 
-    def _test(self, program: Program, tests: str) -> Operation[tuple[Execution, Execution]]:
+    def _tested(self, program: Program, tests: str) -> Operation[tuple[Execution, Execution]]:
         calls = Call(), Call()
 
         def cancel() -> None:

@@ -36,9 +36,7 @@ def check_installed() -> None:
         ConfigurationError: Python is too old, or the extra `wasm` is not installed.
     """
     if reason := needed_python():
-        remedy = (
-            "'sandbox' on Linux, 'docker' or 'podman' (the extra `container`), or 'monty' (the extra `monty`)"
-        )
+        remedy = "'sandbox' on Linux, 'docker' or 'podman', or 'monty' (the extra `monty`)"
         raise ConfigurationError("executor", "wasm", remedy, because=reason)
     load_extra("eryx", "wasm")
 

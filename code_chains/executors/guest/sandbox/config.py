@@ -52,7 +52,6 @@ class WorkerConfig(TypedDict):
         shared: Folders and files of the host that are visible in namespaces, which the worker adds.
         uid: User of the worker or of one run; 0 for the caller.
         root: Folder of the run, without namespaces.
-        counted: Folder of which everything counts for the disk of the run, without namespaces, instead of the run's own.
         libraries: How many of the preloaded modules a run has, from the first one.
         own_modules: Modules of this package, which the worker adds once it has imported everything.
         threads: Threads of the process that was forked for it, which adds this as well.
@@ -76,7 +75,6 @@ class WorkerConfig(TypedDict):
     shared: NotRequired[list[str]]
     uid: NotRequired[int]
     root: NotRequired[str]
-    counted: NotRequired[str]
     libraries: NotRequired[int]
     own_modules: NotRequired[list[str]]
     threads: NotRequired[int]

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from . import filesystem, processes
 from .config import WorkerConfig
-from .snapshot import FOLDER_FLAGS
 
 CHECK_INTERVAL_S, MIN_INTERVAL_S = 0.02, 0.001
 """Pause between two checks, and that shortly before the limit of disk."""
@@ -57,8 +56,6 @@ class LimitMonitor:
     def __init__(self, root: int, config: WorkerConfig, initial_entries: int, shared_bytes: int = 0) -> None:
         self.interval: float = CHECK_INTERVAL_S if config["namespaces"] else _pause(config["limits"]["disk"])
         self._root, self._folders = root, list(filesystem.FOLDERS)
-        if counted := config.get("counted"):
-            self._root, self._folders = os.open(counted, FOLDER_FLAGS), ["."]
         self._config, self._limits = config, config["limits"]
         self._uid = 0 if config["namespaces"] else config["uid"]
         self._shared_bytes = shared_bytes

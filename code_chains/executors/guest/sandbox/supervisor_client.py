@@ -88,7 +88,6 @@ class SupervisorClient:
             "limits": settings["limits"],
             "uid": 0,
             "root": self._root,
-            "counted": settings["counted"],
             "libraries": 0,
             "own_modules": cell.own_modules(),
             "threads": 1,
