@@ -509,6 +509,11 @@ def test_a_history_that_is_none_is_refused(history: Any) -> None:
         prompts_of({"history": history})
 
 
+def test_two_histories_are_refused() -> None:
+    with pytest.raises(InputError, match="Pass what was said before once"):
+        prompts_of({"history": "My name is Ann.", "chat_history": "My name is Bob."})
+
+
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
 @pytest.mark.parametrize("key", ["history", "chat_history"])
 def test_a_classic_memory_is_shown_to_the_model_under_either_name(key: str) -> None:

@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
 from code_chains.analysis.checks import read_result
-from code_chains.analysis.replies.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program, no_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.errors import ConfigurationError, InputError
@@ -103,7 +103,7 @@ class ExecuteChain(StreamingChain):
 
     def _flow(self, values: State, config: Config) -> Flow:
         check_code(values["code"])
-        execution, printed = _refusal(values), _Printed()
+        execution, printed = _refusal(values, self.executor.language), _Printed()
         if execution is None:
             execution = yield StreamFunction(
                 self._run_code,
@@ -244,8 +244,11 @@ def _problems(state: Mapping[str, Any]) -> list[Problem]:
     return read_result(state.get("problems"), "problems")
 
 
-def _refusal(state: State) -> Execution | None:
+def _refusal(state: State, language: str) -> Execution | None:
+    """Return why nothing runs: an error of the checks, or a reply that is no program; else None."""
     errors = [problem for problem in _problems(state) if problem.severity == "error"]
-    if not errors:
-        return None
-    return Execution("refused", error=ErrorReport("Refused", "; ".join(map(str, errors)), errors[0].line))
+    if errors:
+        return Execution("refused", error=ErrorReport("Refused", "; ".join(map(str, errors)), errors[0].line))
+    if not as_program(state["code"], language).strip():
+        return Execution("refused", error=ErrorReport("Refused", no_program(state["code"], language)))
+    return None

@@ -22,7 +22,7 @@ from code_chains.analysis.checks import (
 )
 from code_chains.analysis.checks.imports import imports_available
 from code_chains.analysis.parsing import parse
-from code_chains.analysis.replies.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program, no_program
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.errors import ConfigurationError, refusal_reason
@@ -63,8 +63,6 @@ class ApprovalRequest:
     variables: Mapping[str, Any]
 
 
-_MAX_REPLY_CHARS = 200
-"""How much of a reply without a program is quoted."""
 Approve = Callable[[ApprovalRequest], bool | str | Awaitable[bool | str]]
 """Decides whether a program may run: True, False, or the reason for a rejection as text."""
 
@@ -152,22 +150,11 @@ class ValidateChain(StreamingChain):
         except Exception as error:
             return refusal_reason(error)
 
-    def _no_program(self, reply: str) -> str:
-        """Return that there is no program, and what the model said instead, which may be why."""
-        text = " ".join(reply.split())
-        if len(text) > _MAX_REPLY_CHARS:
-            text = f"{text[:_MAX_REPLY_CHARS]}…"
-        quote = f" It was: {text!r}" if text else ""
-        language = {"python": "Python", "sql": "SQL"}.get(self.language, self.language)
-        return f"The reply held no {language} program.{quote}"
-
     def _check(self, state: State) -> list[Problem]:
         code = as_program(state["code"], self.language)
         if not code.strip():
-            reason = _NO_CODE.get(
-                state.get("finish_reason") or "", self._no_program(state.get("reply") or "")
-            )
-            return [Problem("has_code", reason)]
+            said = no_program(state.get("reply") or state["code"], self.language)
+            return [Problem("has_code", _NO_CODE.get(state.get("finish_reason") or "", said))]
         if any(same_program(code, known) for known in state.get("known_failures") or ()):
             return [Problem("not_repeated", _REPEATED)]
         budgets = find_budgets(ensure_config())

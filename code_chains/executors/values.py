@@ -95,6 +95,8 @@ def _check_variable(name: object) -> str:
         or name.startswith("__")
     ):
         raise InputError(f"A variable cannot be called {name!r}: give it the name of a Python variable.")
+    if name == "print":
+        raise InputError("A variable cannot be called 'print': programs show their answers by it. Rename it.")
     return name
 
 

@@ -29,8 +29,9 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
     """Yield checked files, with those that were given as bytes or open files in a folder that is removed at the end.
 
     Args:
-        files: A `pathlib.Path`, bytes or an open binary file by its name in the working directory; or a list of paths. A
-            path may be a folder, for all files in it, and in a list a pattern such as `data/*.csv`.
+        files: A `pathlib.Path`, bytes or an open binary file by its name in the working directory; or a list of paths and
+            of open files that have a name, as those of Streamlit do. A path may be a folder, for all files in it, and in a
+            list a pattern such as `data/*.csv`.
 
     Raises:
         InputError: See `check_files`; or an open file cannot be read from its start.
@@ -49,16 +50,16 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
 
 
 def pairs_of_files(files: Any) -> list[tuple[Any, Any]]:
-    """Return pairs of name and content; the paths of a list are named as they are in their folders.
+    """Return pairs of name and content; the files of a list are named as they are in their folders.
 
     Raises:
-        InputError: It is neither a mapping nor a list of paths.
+        InputError: It is neither a mapping nor a list of files with names.
     """
     pairs: Iterable[list[tuple[Any, Any]]]
     if isinstance(files or {}, Mapping):
         pairs = itertools.starmap(_expand, (files or {}).items())
     elif isinstance(files, list | tuple):
-        pairs = map(_expand_path, map(_check_path, files))
+        pairs = map(_expand_listed, files)
     else:
         raise InputError(
             'files must be a mapping, e.g. {"sales.csv": Path("data/sales.csv")}, or a list of paths.'
@@ -89,7 +90,16 @@ def _expand(name: Any, value: Any) -> list[tuple[Any, Any]]:
     return files
 
 
-def _expand_path(path: os.PathLike[str]) -> list[tuple[Any, Any]]:
+def _expand_listed(value: Any) -> list[tuple[Any, Any]]:
+    """Return what an entry of a list stands for: an open file, or all that a path or a pattern means."""
+    if hasattr(value, "read") or isinstance(value, bytes | bytearray | memoryview):
+        name = getattr(value, "name", None)
+        if not isinstance(name, str):
+            raise InputError(
+                f'In a list, {type(value).__name__} has no name. Pass it by one: files={{"sales.csv": …}}.'
+            )
+        return [(Path(name).name, value)]
+    path = _check_path(value)
     if not os.path.exists(path) and glob.has_magic(os.fspath(path)):
         return _matches(os.fspath(path))
     name = Path(path).name

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tracers.context import collect_runs
 
 from code_chains import Judge, Repair, SnippetStore, create_code_chain
@@ -265,3 +265,35 @@ def test_a_repair_is_told_how_a_function_is_called(sandbox: SandboxExecutor) -> 
         "from statistics import fmean\nfmean(data, weights=None)" in seen[1]
         or "from statistics import mean\nmean(data)" in seen[1]
     )
+
+
+REPLIES = {
+    "a refusal": "I'm sorry, I cannot do that.",
+    "advice": "Sure! Use pandas.\n\nIt reads the file (see its docs): quick.",
+    "a refusal in Chinese": "抱歉，我不能这样做。",
+    "nothing": "",
+    "blanks": " \n",
+}
+
+
+@pytest.mark.rows(2)
+@pytest.mark.parametrize("wrap", [AIMessage, str])
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys())
+def test_a_reply_without_a_program_is_not_run(reply: str, wrap: Any, executor: SandboxExecutor) -> None:
+    outcome = ExecuteChain(executor).invoke(wrap(reply))
+    assert outcome["execution"].status == "refused"
+    assert "The reply held no Python program." in outcome["output"]
+
+
+BROKEN = [
+    "for i in range(3) print(i)",
+    "total = (1 +\nprint(total)",
+    "print('a",
+    "x +",
+    "def f(x:\n  return 1",
+]
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_a_broken_program_is_told_where_it_is_broken(code: str, executor: SandboxExecutor) -> None:
+    assert ExecuteChain(executor).invoke({"code": code})["execution"].error.type == "SyntaxError"

@@ -281,3 +281,8 @@ def test_metadata_of_a_function_counts() -> None:
 def test_numbers_are_exact() -> None:
     checked = check_variables({"x": [decimal.Decimal("1.10"), fractions.Fraction(1, 3), (1,)]})["x"]
     assert checked == [decimal.Decimal("1.10"), fractions.Fraction(1, 3), (1,)]
+
+
+def test_a_variable_that_would_hide_print_is_refused() -> None:
+    with pytest.raises(InputError, match="show their answers"):
+        check_variables({"print": 5})

@@ -292,6 +292,22 @@ def test_files_may_be_a_list_of_paths(sandbox: SandboxExecutor, sales: Path) -> 
         check_files([sales, Path(str(sales))])
 
 
+def test_open_files_of_a_list_have_names_of_their_own(sales: Path) -> None:
+    uploaded = io.BytesIO(b"a,b\n1,2\n")
+    uploaded.name = "uploaded.csv"  # As Streamlit has it.
+    with sales.open("rb") as opened, files_on_disk([uploaded, opened]) as files:
+        assert set(files) == {"uploaded.csv", sales.name}
+
+
+@pytest.mark.parametrize("file", [io.BytesIO(b"a,b\n1,2\n"), b"a,b\n1,2\n"])
+def test_a_file_of_a_list_without_a_name_is_asked_for_one(file: object) -> None:
+    with (
+        pytest.raises(InputError, match=r'has no name\. Pass it by one: files=\{"sales\.csv"'),
+        files_on_disk([file]),
+    ):
+        pass
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -62,9 +62,14 @@ _BLOCK_HEADER = re.compile(
     r"\s*(?:(?:else|try|finally)|(?:elif|except|for|while|if|with|def|class|async)\b.*):\s*(?:#.*)?$"
 )
 _OPENS_EXPRESSION = re.compile(r"\w\(|[\w\])]\s*[-+*/%|&]?=[^=]")
+_PROSE = re.compile(r"[^\W\d_]{2,} [^\W\d_]{2,}|[。，！？；：]")
+"""What sentences hold: two words in a row, or the marks of languages that write no blanks."""
 _REFUSES = re.compile(r"\b(?:never|don't|do not|avoid|must not)\b", re.IGNORECASE)
 _MAX_LINE_CHARS = 1000
 _MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
+_LANGUAGES = {"python": "Python", "sql": "SQL"}
+_MAX_REPLY_CHARS = 200
+"""How much of a reply without a program is quoted."""
 _NOTEBOOK_MARKS = ("%", "!", "In [")
 """What cells of notebooks begin with that are not Python."""
 
@@ -153,6 +158,9 @@ def as_program(text: str, language: str = "python") -> str:
     Args:
         text: A program, or the reply of a model.
         language: The language of the program.
+
+    Returns:
+        The program, also where it is broken; an empty string if the text is prose.
     """
     if language != "python":
         return extract_fenced(text, language) or text if "```" in text else text
@@ -163,9 +171,19 @@ def as_program(text: str, language: str = "python") -> str:
     has_markup = (
         "```" in text or "~~~" in text or without_next_turn(visible_text(text)).strip() != text.strip()
     )
-    # Without any markup it is a broken program, which a check reports.
     is_reply = is_cell or has_markup or Syntax().is_call(text) or next(_tags(text), None) is not None
-    return extract_code(text) or text if is_reply else text
+    code = extract_code(text) if is_reply else ""
+    # Without any markup it is a broken program, which a check reports, unless no line of it is code.
+    return code or ("" if _is_prose(text) else text)
+
+
+def no_program(reply: str, language: str) -> str:
+    """Return that a reply holds no program, and what it says instead, which may be why."""
+    text = " ".join(reply.split())
+    if len(text) > _MAX_REPLY_CHARS:
+        text = f"{text[:_MAX_REPLY_CHARS]}…"
+    quote = f" It was: {text!r}" if text else ""
+    return f"The reply held no {_LANGUAGES.get(language, language)} program.{quote}"
 
 
 def _find(text: str, syntax: Syntax, depth: int = 0) -> str:
@@ -290,6 +308,14 @@ def _from_prose(text: str, syntax: Syntax, depth: int) -> str:
                 return "" if is_broken else candidate
             end = min(end - 1, start + error_line(candidate) - 1)
     return ""
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether text is sentences, and no line of it could be one of a program."""
+    lines = text.split("\n")[:_MAX_PROSE_LINES]
+    return bool(_PROSE.search(text)) and not any(
+        _OPENS_CODE.match(line) or _is_code_line(line) for line in lines
+    )
 
 
 def _is_code_line(line: str) -> bool:

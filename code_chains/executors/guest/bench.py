@@ -22,7 +22,7 @@ from . import cell, comparing, inspection
 from .clean import clean_names, is_clean
 from .precautions import refuse_empty_arrays, restrict_pickles
 from .printed import Comparisons, Output
-from .rpc import ProgramEndedError, RpcChannel
+from .rpc import OutputRecorder, ProgramEndedError, RpcChannel
 from .unittests import Result
 from .wire import Json
 
@@ -54,7 +54,7 @@ class Bench(Comparisons):
         self.ran, self.begun = 0, set[int]()
         self._channel, self._look_up = channel, look_up
         self._first, self._facts = "", dict[str, Any]()
-        self._read, self._failed, self._broken = 0, list[str](), ""
+        self._failed, self._broken = list[str](), ""
 
     def names(self) -> Json:
         """Return the names that tests, as the harness writes them, refer to."""
@@ -96,9 +96,9 @@ class Bench(Comparisons):
         return Output(f"{self._first}{between}{printed}", printed)
 
     def capsys(self) -> Any:
-        """Return what pytest's fixture of this name gives: what was printed since the last look."""
-        bench = self
-        bench._read = len(self._channel.printed)
+        """Return what pytest's fixture of this name gives: what program and test printed since the last look."""
+        out, err = OutputRecorder(sys.stdout), OutputRecorder(sys.stderr)
+        sys.stdout, sys.stderr = out, err  # Until the case ends.
 
         class Captured(tuple[str, str]):
             out = property(lambda self: self[0])
@@ -106,9 +106,7 @@ class Bench(Comparisons):
 
         class Capture:
             def readouterr(self) -> Captured:
-                printed = "".join(bench._channel.printed[bench._read :])
-                bench._read = len(bench._channel.printed)
-                return Captured((Output(printed), ""))
+                return Captured((Output(out.taken()), Output(err.taken())))
 
         return Capture()
 
@@ -131,7 +129,7 @@ class Bench(Comparisons):
             AssertionError: It failed, and what follows builds on it.
             BrokenTestError: The same, and it is the tests' own fault.
         """
-        printed, ran = len(self._channel.printed), self.ran
+        printed, ran, streams = len(self._channel.printed), self.ran, (sys.stdout, sys.stderr)
         note = {"name": name, "line": line, "test_code": source, "status": "pass"}
         try:
             yield
@@ -144,6 +142,8 @@ class Bench(Comparisons):
             if not isinstance(error, Exception) and OUTCOME not in kinds:
                 raise
             note |= self._judge(error, line)
+        finally:
+            sys.stdout, sys.stderr = streams
         if note["status"] != "pass" or not ends:
             self._add(note, printed)
         if note["status"] != "pass" and ends:

@@ -306,6 +306,12 @@ class OutputRecorder(io.TextIOBase):
             self.parts.append(text)
         return int(self.stream.write(text))
 
+    def taken(self) -> str:
+        """Return what was written since this was asked."""
+        text = "".join(self.parts)
+        self.parts.clear()
+        return text
+
     def flush(self) -> None:
         """Flush the stream."""
         self.stream.flush()

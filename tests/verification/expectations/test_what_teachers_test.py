@@ -134,6 +134,27 @@ PRINTED: dict[str, tuple[str, str, Any]] = {
         "def f(n): print('Hello', n)",
         "def test(capsys):\n    f('Ana')\n    assert capsys.readouterr().out == 'Hello Ana\\n'",
     ),
+    "captured output of the test itself": (
+        "verified",
+        "def f(n): return n + 1",
+        "def test(capsys):\n    print(f(1))\n    assert capsys.readouterr().out == '2\\n'",
+    ),
+    "captured output, one look after the other": (
+        "verified",
+        "def f(n): print(n)",
+        "def test(capsys):\n    f(1)\n    assert capsys.readouterr().out == '1\\n'\n    f(2)\n    print('-')\n"
+        "    out, err = capsys.readouterr()\n    assert (out, err) == ('2\\n-\\n', '')",
+    ),
+    "output that another test captured": (
+        "failed",
+        "def f(n): print(n)",
+        "def test_1(capsys):\n    f(1)\n\ndef test_2(capsys):\n    assert '1' in capsys.readouterr().out",
+    ),
+    "what a test prints is not what the program printed": (
+        "failed",
+        "def f(n): return n",
+        "print(f(7))\nassert '7' in output",
+    ),
     "an example": ("verified", "def f(n): print('Hello', n)", [{"args": ["Ana"], "output": "hello ana"}]),
     "a wrong word": ("failed", "def f(n): print('Hallo', n)", [{"args": ["Ana"], "output": "Hello Ana"}]),
     "a value and its output": (
