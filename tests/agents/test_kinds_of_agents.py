@@ -21,11 +21,12 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from code_chains import create_code_chain, create_python_tool
+from code_chains import CodeChain, create_code_chain, create_python_tool
 from code_chains.agents import PythonMiddleware
 from code_chains.chains import ExecuteChain
 from code_chains.executors import SandboxExecutor
-from code_chains.testing import ScriptedModel
+from code_chains.state import CodeState
+from code_chains.testing import ScriptedModel, asks_for_code
 
 KEPT, STATELESS = ["create_python_tool", "as_tool"], ["ExecuteChain", "PythonMiddleware"]
 REACT = "Answer with {tools}, one of {tool_names}. Question: {input}\n{agent_scratchpad}"
@@ -146,3 +147,32 @@ async def test_a_tool_runs_without_an_agent(tools: dict[str, BaseTool], name: st
     arguments = {next(iter(tools[name].args)): "print(6 * 7)"}
     assert "42" in str(tools[name].run(arguments))
     assert "42" in str(await tools[name].arun(arguments))
+
+
+def answering_chain() -> CodeChain:
+    """Return a chain whose model computes 6 * 7."""
+    return create_code_chain(
+        ScriptedModel(lambda messages: "print(6 * 7)" if asks_for_code(messages) else "It is 42."),
+        executor="none",
+    )
+
+
+def run_node(state: Any, node: Any, given: dict[str, Any]) -> dict[str, Any]:
+    graph = StateGraph(state)
+    graph.add_node("code", node)
+    graph.add_edge(START, "code")
+    graph.add_edge("code", END)
+    return graph.compile(checkpointer=None).invoke(given)
+
+
+def test_a_chain_is_a_node_of_a_graph() -> None:
+    with answering_chain() as chain:
+        state = run_node(CodeState, chain, {"query": "What is 6 * 7?"})
+    assert (state["answer"], state["verdict"].ok) == ("It is 42.", True)
+
+
+def test_a_chain_is_a_node_of_a_graph_of_messages() -> None:
+    with answering_chain() as chain:
+        node = chain | (lambda result: {"messages": [("ai", result["answer"])]})
+        state = run_node(MessagesState, node, {"messages": [("human", "What is 6 * 7?")]})
+    assert [message.text for message in state["messages"]] == ["What is 6 * 7?", "It is 42."]

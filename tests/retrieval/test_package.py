@@ -293,7 +293,7 @@ def test_what_is_huge_is_skipped_with_a_warning(
 ) -> None:
     installed(
         tmp_path,
-        {"__init__.py": "def f(): ...\ndef g(): ...", "huge.py": "x = 1\n" * 40_000, "z.py": ""},
+        {"__init__.py": "def f(): ...\ndef g(): ...", "huge.py": f"#{' ' * 1_000_000}", "z.py": ""},
         "big",
     )
     monkeypatch.setattr(reading, "MAX_DEFINITIONS", 1)

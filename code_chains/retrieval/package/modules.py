@@ -22,7 +22,7 @@ from code_chains.storage.files import open_regular
 
 _log = logging.getLogger(__name__)
 
-MAX_MODULE_BYTES, MAX_PACKAGE_BYTES = 200_000, 30_000_000
+MAX_MODULE_BYTES, MAX_PACKAGE_BYTES = 1_000_000, 30_000_000
 MAX_MODULES, MAX_FILES = 3_000, 30_000
 """Modules that are read, and files that are looked at to find them."""
 _SUFFIXES = (".py", ".pyi")
@@ -38,7 +38,7 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
     """Analyse the modules of an installed package, those of few parts first. Nothing of it is imported or run.
 
     Skipped without a word are tests and vendored folders; with a warning in the log, modules that are no
-    Python or larger than 200 KB, and what is left of a package after 30 MB.
+    Python or larger than 1 MB, and what is left of a package after 30 MB.
 
     Args:
         name: The name to import, dotted for a part of a package.
