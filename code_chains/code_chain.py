@@ -133,12 +133,17 @@ class CodeChain(ConversingChain, Closing):
         """Keys that the stages add, the usage, and with an `answer_type` the value."""
         has_value = {"value": self.answer_type is not None, "pasted": self.find_data}
         has_value |= {"notes": "notes" not in self.output_variables}
+        has_value |= {"answer_language": any("language" in chain.output_keys for chain in self.chains)}
         return [
             *self.output_variables,
             "usage",
             "receipt",
             *(key for key, is_added in has_value.items() if is_added),
         ]
+
+    def _select_outputs(self, chunk: State) -> State:
+        language = {"answer_language": chunk["language"]} if "language" in chunk else {}
+        return {**super()._select_outputs(chunk), **language}
 
     def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
         """Return the keys it adds, with their types; that of the value is the `answer_type`."""

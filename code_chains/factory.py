@@ -204,7 +204,8 @@ def _assemble(given: Mapping[str, Any], name: str | Model) -> CodeChain:
     return CodeChain(
         chains=stages,
         input_variables=["query"],
-        output_variables=_public_keys(stages),
+        # Invariant: no output is an input of the next question, to which a graph or an app may pass the whole state.
+        output_variables=[key for key in _public_keys(stages) if key not in ("language", "context")],
         executor=run_executor,
         owned_executor=None if run_executor is executor else run_executor,
         memory=resolve_memory(given["memory"], "answer" if interpret else "output"),

@@ -116,6 +116,7 @@ class CodeState(TypedDict, total=False):
         stop_reason: Why work on the question ended.
         answer: The answer in words.
         answer_complete: Whether the model completed the answer.
+        answer_language: The language of the answer: the one that was asked for, or that of the question.
         cached: Whether the answer is a cache hit.
         learned: Id of the snippet that was made of the program; None if none was.
         value: The value of the program, of the type that was asked for; None if the verdict is `failed`.
@@ -167,6 +168,7 @@ class CodeState(TypedDict, total=False):
     stop_reason: StopReason
     answer: str
     answer_complete: bool
+    answer_language: str
     cached: bool
     learned: str | None
     value: Any
@@ -187,7 +189,7 @@ if TYPE_CHECKING:
 
         @overload
         def __getitem__(
-            self, key: Literal["query", "language", "translation", "code", "stdout", "output", "answer"]
+            self, key: Literal["query", "code", "stdout", "output", "answer", "answer_language"]
         ) -> str: ...
         @overload
         def __getitem__(self, key: Literal["answer_complete", "cached"]) -> bool: ...

@@ -53,7 +53,7 @@ def test_it_streams_the_story_and_then_the_answer(chain: CodeChain) -> None:
     keys = [next(iter(chunk)) for chunk in chain.stream({"query": QUESTION})]
     assert list(dict.fromkeys(keys))[:8] == [
         "query",
-        "language",
+        "answer_language",
         "notes",
         "programs",
         "stdout",

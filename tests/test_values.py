@@ -127,7 +127,11 @@ def test_the_assistant_of_a_shop_learns_translates_and_caches(
     )
     question = {"query": "Write a function double(x).", "examples": [(2, 4), (3, 6)]}
     first, *others = (chain.invoke(question) for _ in range(3))
-    assert (first["verdict"].status, first["language"], bool(first["learned"])) == ("verified", "es", True)
+    assert (first["verdict"].status, first["answer_language"], bool(first["learned"])) == (
+        "verified",
+        "es",
+        True,
+    )
     # What was learned is shown with the second question, which is thus another one.
     assert [first["cached"], *(other["cached"] for other in others)] == [False, False, True]
 

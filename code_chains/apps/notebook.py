@@ -262,7 +262,7 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _verdict_line(verdict: Verdict, advice: str, result: Mapping[str, Any]) -> str:
-    language = result.get("language")
+    language = result.get("answer_language")
     title, reason = verdict_words(verdict, language)
     checks = how_to_check(verdict, CHECKS["notebook"], language)
     return " ".join(filter(None, [f"{title}: {reason}", advice, checks]))

@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 
 LONGEST = 20_000
 """Longest text of an attribute, in characters; what is longer is cut."""
-_TEXTS = ("query", "code", "output", "answer", "language", "stop_reason", "cached", "finish_reason")
+_TEXTS = (
+    "query",
+    "code",
+    "output",
+    "answer",
+    "answer_language",
+    "language",
+    "stop_reason",
+    "cached",
+    "finish_reason",
+)
 _PROVIDER = "gen_ai.provider.name"
 _SESSION = "gen_ai.conversation.id"
 """Keys in `Run.extra` of runs: the provider of their first model call, and the session of what is below them."""

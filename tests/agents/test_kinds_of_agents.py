@@ -15,19 +15,25 @@ from langchain_classic.agents import (
     create_tool_calling_agent,
     initialize_agent,
 )
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 from langchain_core.tools import BaseTool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from code_chains import CodeChain, create_code_chain, create_python_tool
+from code_chains import CodeChain, SnippetStore, create_code_chain, create_python_tool
 from code_chains.agents import PythonMiddleware
 from code_chains.chains import ExecuteChain
 from code_chains.executors import SandboxExecutor
+from code_chains.records import Record
 from code_chains.state import CodeState
 from code_chains.testing import ScriptedModel, asks_for_code
 
+FAKE = DeterministicFakeEmbedding(size=32)
+SERDE = JsonPlusSerializer(allowed_msgpack_modules=Record.__subclasses__())
 KEPT, STATELESS = ["create_python_tool", "as_tool"], ["ExecuteChain", "PythonMiddleware"]
 REACT = "Answer with {tools}, one of {tool_names}. Question: {input}\n{agent_scratchpad}"
 
@@ -176,3 +182,26 @@ def test_a_chain_is_a_node_of_a_graph_of_messages() -> None:
         node = chain | (lambda result: {"messages": [("ai", result["answer"])]})
         state = run_node(MessagesState, node, {"messages": [("human", "What is 6 * 7?")]})
     assert [message.text for message in state["messages"]] == ["What is 6 * 7?", "It is 42."]
+
+
+def test_a_graph_that_keeps_its_state_asks_each_question_anew() -> None:
+    prompts: list[str] = []
+
+    def script(messages: list[BaseMessage]) -> str:
+        prompts.append("\n".join(str(message.text) for message in messages))
+        return "print(1 + 2)" if asks_for_code(messages) else "3"
+
+    about = [{"about": "the sum"}, {"about": "the largest"}]
+    examples = SnippetStore.from_texts(["sum(range(3))", "max(3, 4)"], FAKE, about)
+    with create_code_chain(ScriptedModel(script), executor="none", snippets=examples) as chain:
+        graph: Any = StateGraph(CodeState)
+        graph.add_node("code", chain)
+        graph.add_edge(START, "code")
+        app = graph.compile(checkpointer=InMemorySaver(serde=SERDE))
+        thread = {"configurable": {"thread_id": "1"}}
+        app.invoke({"query": "Was ist die Summe der Zahlen von eins bis zwei?"}, thread)
+        first, prompts[:] = prompts[0], []
+        app.invoke({"query": "What is the sum of the numbers from one to two?"}, thread)
+    assert "German" in first
+    assert "German" not in "".join(prompts)
+    assert prompts[0].count("sum(range(3))") == first.count("sum(range(3))")

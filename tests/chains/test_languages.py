@@ -56,7 +56,7 @@ def obeys(messages: list[BaseMessage]) -> str:
 def test_an_answer_comes_in_the_language_of_the_question(language: str) -> None:
     with create_code_chain(ScriptedModel(obeys), executor="none") as chain:
         result = chain.invoke({"query": SUMS[language]})
-    assert (result["language"], detect_language(result["answer"]), result["output"]) == (
+    assert (result["answer_language"], detect_language(result["answer"]), result["output"]) == (
         language,
         language,
         "15",

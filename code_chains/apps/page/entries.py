@@ -88,7 +88,7 @@ class EntryProgress(RunView):
         return code
 
 
-_KEYS = ("code", "execution", "output", "verdict", "sources", "language", "stop_reason", "receipt")
+_KEYS = ("code", "execution", "output", "verdict", "sources", "answer_language", "stop_reason", "receipt")
 """The keys of a result that an entry holds as they are, besides the answer and the notes, which come in parts."""
 
 
@@ -103,7 +103,7 @@ class EntryOutcome:
         verdict: Whether the output is an answer.
         sources: Examples that the model saw.
         answer: The answer so far.
-        language: Code of the language of the answer; empty if it is unknown.
+        answer_language: Code of the language of the answer; empty if it is unknown.
         stop_reason: Why the work ended.
         notes: What reading the files left out or changed.
         receipt: What it was computed from; None for turns of before.
@@ -116,7 +116,7 @@ class EntryOutcome:
     verdict: Verdict | None = None
     sources: tuple[Source, ...] = ()
     answer: str = ""
-    language: str = ""
+    answer_language: str = ""
     stop_reason: StopReason | None = None
     notes: Sequence[str] = ()
     receipt: Mapping[str, Any] | None = None
@@ -185,7 +185,7 @@ class ChatEntry:
         execution = _stored_execution(turn, status) if has_run else None
         verdict = Verdict.from_dict({"status": turn.status, "by": "none", "reason": ""})
         outcome = EntryOutcome(turn.code, execution, turn.output, verdict, (), turn.answer)
-        outcome.language = detect_language(turn.query)
+        outcome.answer_language = detect_language(turn.query)
         return cls(turn.query, progress=EntryProgress(is_running=False), outcome=outcome)
 
     @property

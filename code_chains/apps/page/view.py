@@ -138,7 +138,7 @@ class TurnView:
         self._code.set_content(program)
         self._answer.set_visibility(bool(answer))
         self._answer.set_content(answer)
-        if language := self.entry.outcome.language:
+        if language := self.entry.outcome.answer_language:
             self._answer.props(f'lang="{escape(language)}"')
         # Approval is requested only for the program on display.
         if approval is self.entry.progress.approval is not self._approval:
@@ -247,10 +247,10 @@ class TurnView:
         verdict = outcome.verdict
         if verdict is not None:
             with ui.element("p").classes(f"verdict {verdict.status}"):
-                text(verdict_title(verdict, outcome.language), "strong")
+                text(verdict_title(verdict, outcome.answer_language), "strong")
                 if verdict.reason not in outcome.answer:
-                    text(translate_reason(verdict.reason, outcome.language), "span")
-                if checks := how_to_check(verdict, CHECKS["page"], outcome.language):
+                    text(translate_reason(verdict.reason, outcome.answer_language), "span")
+                if checks := how_to_check(verdict, CHECKS["page"], outcome.answer_language):
                     ui.tooltip(checks)
             if advice := remedy(vars(outcome), "page"):
                 text(advice, "p", "hint")

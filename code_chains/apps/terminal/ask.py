@@ -142,7 +142,7 @@ class Ask:
         with create_chain(approve=approver, conversation_memory=self.memory, **options) as chain:
             result = follow(chain, state, progress, answer=not as_json)
         if "verdict" in keys and (
-            advice := how_to_check(result["verdict"], CHECKS["terminal"], result.get("language"))
+            advice := how_to_check(result["verdict"], CHECKS["terminal"], result.get("answer_language"))
         ):
             echo(advice, err=True)
         if as_json:

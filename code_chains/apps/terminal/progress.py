@@ -237,7 +237,7 @@ def follow(
     for note in file_notes(result):
         progress.console.print(Text(printable(note), "yellow"))
     if "verdict" in progress.keys:  # Last, where it is seen beside the answer.
-        progress.show_verdict(result["verdict"], result.get("language"))
+        progress.show_verdict(result["verdict"], result.get("answer_language"))
     if advice := remedy(result, "terminal"):
         progress.console.print(Text(printable(advice)))
     return dict(result)
