@@ -110,7 +110,9 @@ class ConversingChain(StreamingSequentialChain):
         self, conversations: Conversations, values: State, config: Config, answer: Callable[[State], Flow]
     ) -> Flow:
         """Answer with the history and in the state of the conversation; both are unchanged unless the turn succeeds."""
-        name, memory, own = values["session_id"], self.memory, values.get("session") is not None
+        name, memory = values["session_id"], self.memory
+        # Tests run a program alone: not here, but when the next turn finds that the state lacks it.
+        own, is_tested = values.get("session") is not None, bool(expectations_of(values))
         paste: Paste | None = values["paste"]
         variables = {**(values.get("variables") or {}), **(paste.variables if paste else {})}
         turns = partial(self.turns, name, artifacts=False)
@@ -121,7 +123,7 @@ class ConversingChain(StreamingSequentialChain):
         conversation = yield RunFunction(begin, name, config, abegin)
         try:
             inputs = dict(values)
-            if variables and not expectations_of(values):  # Tests run apart from the state.
+            if variables and not is_tested:
                 kept = turns() if conversation.session is not None else ()
                 new_of = partial(conversation.given.new_of, turns=kept)
                 inputs["variables"] = variables = yield RunFunction(new_of, variables, config)
@@ -132,7 +134,7 @@ class ConversingChain(StreamingSequentialChain):
                 inputs |= yield RunFunction(
                     memory.load_memory_variables, values, config, memory.aload_memory_variables
                 )
-            if conversation.session is not None and not own:
+            if conversation.session is not None and not own and not is_tested:
                 names = names_in(turns()) if self.schema_only else None
                 describe, adescribe = partial(inventory, names=names), partial(ainventory, names=names)
                 described = yield RunFunction(describe, conversation.session, config, adescribe)
@@ -145,13 +147,13 @@ class ConversingChain(StreamingSequentialChain):
                     state = partial(own_memory.state, name)
                     inputs["session_state"] = yield RunFunction(state, turns(), config)
                 yield {"notes": conversation.lost}
-            elif not own and not conversations.keep_state and conversation.base:
+            elif not own and conversation.base:
                 inputs["session_variables"] = _NO_STATE
             outcome = yield from answer(inputs)
             stored = {**values, "variables": variables}
             turn = yield RunFunction(self._remember, (stored, outcome, conversation), config)
             yield {"notes": [_NOT_SAVED] if turn is None and own_memory is not None else []}
-            if own:
+            if own or is_tested:
                 conversation.keep()
             elif outcome["verdict"].ok and (turn is not None or own_memory is None):
                 conversation.keep(turn)
@@ -167,7 +169,10 @@ class ConversingChain(StreamingSequentialChain):
         inputs, outcome, conversation = turn
         try:
             if self._own_memory is not None:
-                replay = conversation.describe(outcome) if outcome["verdict"].ok else None
+                is_tested = bool(expectations_of(inputs))
+                replay = (
+                    conversation.describe({} if is_tested else outcome) if outcome["verdict"].ok else None
+                )
                 saved = self._own_memory.remember(inputs, outcome, after=conversation.base, replay=replay)
                 conversation.given.add(inputs["variables"], saved)
                 return saved

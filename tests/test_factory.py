@@ -480,6 +480,8 @@ HISTORIES: dict[str, Any] = {
     "one message": HumanMessage("My name is Ann."),
     "one dict": {"role": "user", "content": "My name is Ann."},
     "one tuple": ("user", "My name is Ann."),
+    "pairs of words": [("hi", "hello"), ["thanks", "My name is Ann."]],
+    "a question without an answer": [("My name is Ann.", None)],
 }
 
 
@@ -503,7 +505,9 @@ def test_a_history_that_is_given_is_shown_to_the_model(history: Any, session: An
     assert "My name is Ann." in prompts_of({key: history, **session})
 
 
-@pytest.mark.parametrize("history", [5, [5], [{"role": "user"}], [object()]])
+@pytest.mark.parametrize(
+    "history", [5, [5], [{"role": "user"}], [object()], [("user", "Hi"), ("bot", "Hello")]]
+)
 def test_a_history_that_is_none_is_refused(history: Any) -> None:
     with pytest.raises(InputError, match="history must be text or messages"):
         prompts_of({"history": history})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,7 +24,7 @@ class FunctionExecutor(Executor):
     Args:
         function: `code -> outcome`, sync or async. An outcome is an `Execution`, text, or a dict with `output` (or `stdout`,
             `result`) and, of a failure, `error` (or `stderr`), `success=False` or a `returncode` other than 0. An
-            exception is a failure as well.
+            exception is a failure as well, unless it is a mistake in the function itself.
     """
 
     def __init__(self, function: Callable[[str], Any]) -> None:
@@ -39,7 +41,8 @@ class FunctionExecutor(Executor):
             if inspect.isawaitable(outcome):
                 outcome = asyncio.run(_awaited(outcome))
         except Exception as error:
-            return Execution("error", error=ErrorReport(type(error).__name__, refusal_reason(error)))
+            reason = str(error) if _is_of_program(error) else refusal_reason(error)
+            return Execution("error", error=ErrorReport(type(error).__name__, reason))
         return _as_execution(outcome, _name(self.function))
 
 
@@ -53,6 +56,12 @@ def as_executor(executor: object) -> object:
 
 def _name(function: object) -> str:
     return getattr(function, "__name__", type(function).__name__)
+
+
+def _is_of_program(error: Exception) -> bool:
+    """Return whether an exception passed through code that is in no file, as what `exec` runs."""
+    places = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(not place.startswith("<frozen ") and not os.path.exists(place) for place in places)
 
 
 async def _awaited(outcome: Any) -> Any:

@@ -13,7 +13,8 @@ from code_chains.errors import InputError
 
 MAX_CODE_CHARS = 200_000
 """Maximum length of a program, in characters. Its checks take a second."""
-_ROLE = re.compile("[a-z_]+")
+_ROLES = {"human", "user", "ai", "assistant", "system", "developer", "function", "tool", "remove"}
+"""What LangChain knows as the role of a message."""
 MAX_QUERY_CHARS = 100_000
 """Maximum length of a question, in characters. Put longer texts into a file."""
 
@@ -53,8 +54,11 @@ def check_history(history: Any) -> str | list[BaseMessage]:
     )
     try:
         messages = [history] if is_single else history
-        if isinstance(messages, list):
-            messages = [message for item in messages for message in _messages_of(item)]
+        if isinstance(messages, list) and all(map(_is_exchange, messages)):
+            messages = [
+                message for exchange in messages for message in zip(("human", "ai"), exchange, strict=True)
+            ]
+            messages = [(role, text) for role, text in messages if text is not None]
         return convert_to_messages(messages)
     except (ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
         raise InputError(
@@ -62,14 +66,10 @@ def check_history(history: Any) -> str | list[BaseMessage]:
         ) from error
 
 
-def _messages_of(item: Any) -> list[Any]:
-    """Return a message as it is; of a question and its answer, which may be missing, two messages."""
+def _is_exchange(item: Any) -> bool:
+    """Return whether a pair is a question and its answer, which may be missing; not a role, even misspelt, and a text."""
     is_pair = isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str)
-    # Invariant: a word may be a role, which LangChain knows or refuses.
-    if not is_pair or _ROLE.fullmatch(item[0]):
-        return [item]
-    question, answer = item
-    return [("human", question)] if answer is None else [("human", question), ("ai", answer)]
+    return is_pair and not difflib.get_close_matches(item[0], _ROLES, cutoff=0.7)
 
 
 def check_query(query: object) -> str:

@@ -73,6 +73,23 @@ def test_conversations_have_separate_states(chain: CodeChain) -> None:
     assert run(chain, "print('x' in globals())", None) == "False"
 
 
+def test_a_tested_program_runs_alone_and_the_next_turn_has_what_it_defines(
+    shared_sandbox: SandboxExecutor,
+) -> None:
+    def script(messages: list[BaseMessage]) -> str:
+        is_tested = "it will be tried" in str(messages[-1].text)
+        return "base = 2\ndef double(x): return base * x" if is_tested else last_line(messages)
+
+    with create_code_chain(ScriptedModel(script), executor=shared_sandbox, interpret=False) as chain:
+        run(chain, "base = 5; print(base)")
+        question = {"query": "Write a function double(x).", "examples": [(2, 4)], "session_id": "ann"}
+        assert chain.invoke(question)["verdict"].status == "verified"
+        assert run(chain, "print(double(4), base)") == "8 2"
+        chain.undo("ann")
+        chain.undo("ann")
+        assert run(chain, "print(base, 'double' in globals())") == "5 False"
+
+
 def test_the_config_may_contain_the_session_id(chain: CodeChain) -> None:
     config = {"configurable": {"session_id": "ann"}}
     chain.invoke("x = 20; print(x)", config)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from code_chains import ExecuteChain, create_code_chain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.function import FunctionExecutor
 from code_chains.state import Execution
-from code_chains.testing import ScriptedModel
+from code_chains.testing import ScriptedModel, asks_for_code
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,29 @@ def test_an_exception_is_a_failure() -> None:
 
     chain = create_code_chain(ScriptedModel(lambda _: "print(len('five'))"), executor=refuse)
     assert "import os is blocked" in chain.invoke("Why?")["answer"]
+
+
+@pytest.mark.parametrize(
+    "code", ["1 / 0", "[][1]", "{}['a']", "nope", "1 + 'a'", "None.a", "import nope", "int('a')"]
+)
+def test_an_error_of_the_program_is_a_failed_attempt(code: str) -> None:
+    def run(code: str) -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        exec(code, names)
+        return {"output": names["result"]}
+
+    programs = iter([code, "result = len('five')"])
+    model = ScriptedModel(lambda messages: next(programs) if asks_for_code(messages) else "It is 4.")
+    result = create_code_chain(model, executor=run, checks=[]).invoke("How long is 'five'?")
+    assert (result["answer"], len(result["attempts"])) == ("It is 4.", 2)
+
+
+def test_a_mistake_in_the_function_is_an_exception() -> None:
+    def run(code: str) -> str:
+        return nope  # type: ignore[name-defined,no-any-return] # noqa: F821
+
+    with pytest.raises(NameError):
+        FunctionExecutor(run).run("1")
 
 
 def test_async_functions_and_objects_with_run() -> None:
