@@ -13,8 +13,9 @@ from langchain_core.runnables.utils import ConfigurableFieldSpec
 
 from code_chains.chains import CachedChain, StreamingSequentialChain
 from code_chains.chains.base import Config, Flow, RunFunction, State
+from code_chains.conversations.inventory import ainventory, inventory, names_in
 from code_chains.conversations.memory import ConversationMemory
-from code_chains.conversations.sessions import Conversation, Conversations, ainventory, inventory, names_in
+from code_chains.conversations.sessions import Conversation, Conversations
 from code_chains.errors import ConfigurationError, SessionError
 from code_chains.inputs import Paste, check_keys, check_session_id
 from code_chains.options import choose_how

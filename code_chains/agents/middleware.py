@@ -153,7 +153,7 @@ def _chain(
         name=name,
         tool_name=name,
         chains=stages,
-        input_variables=["code", "thread", "expects_state"],
+        input_variables=["code", "thread", "expected"],
         output_variables=[key for stage in stages for key in stage.output_keys],
         sessions=sessions,
     )

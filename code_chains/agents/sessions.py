@@ -1,12 +1,13 @@
-"""Programs in the session of a thread: code, thread, expects_state -> problems, execution, verdict, session_ended."""
+"""Programs in the sessions of threads: code, thread, expected -> execution, verdict, session_ended, session_name."""
 
 from __future__ import annotations
 
 import uuid
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import ensure_config
@@ -33,6 +34,10 @@ _ENDED = (
     "The session ended with this program: all variables, imports and files are lost. "
     "The next program starts from nothing and must make what it needs."
 )
+_UNKNOWN = "unknown"
+"""The name of a session that ran a program of which only the message is left."""
+_MAX_THREADS = 100_000
+"""Threads of which it is known in which session they were; those of agents say so themselves, by their messages."""
 _CLOSED = "This PythonMiddleware is closed. Make a new one."
 
 
@@ -52,7 +57,8 @@ class ThreadSessions:
         self.executor, self._files, self._variables = executor, files, variables
         self.conversations: Conversations = Conversations(self._open, max_open=max_sessions)
         self.is_closed: bool = False
-        self._known: WeakSet[Session] = WeakSet()
+        self._names: WeakKeyDictionary[Session, str] = WeakKeyDictionary()
+        self._last: OrderedDict[str, str] = OrderedDict()
 
     def _open(self) -> Session:
         self.check_open()
@@ -82,11 +88,22 @@ class ThreadSessions:
         if self.is_closed:
             raise SessionError(_CLOSED)
 
-    def is_first_use(self, session: Session) -> bool:
-        """Return whether no program was run in a session so far."""
-        is_new = session not in self._known
-        self._known.add(session)
-        return is_new
+    def name_of(self, session: Session) -> str:
+        """Return a name of a session that no other one has; empty if it is used for the first time, and has none yet."""
+        return self._names.get(session, "")
+
+    def last_of(self, thread: str) -> str:
+        """Return the name of the session in which the last program of a thread ran; empty if that is unknown."""
+        return self._last.get(thread, "")
+
+    def used(self, session: Session, thread: str) -> str:
+        """Note that a thread has a session, and return the name of that."""
+        name = self._names.setdefault(session, uuid.uuid4().hex)
+        self._last[thread] = name
+        self._last.move_to_end(thread)
+        if len(self._last) > _MAX_THREADS:
+            self._last.popitem(last=False)
+        return name
 
     def close(self) -> None:
         """Close all sessions and open none any more."""
@@ -107,8 +124,8 @@ class ThreadProgramChain(StreamingSequentialChain):
 
     @property
     def output_keys(self) -> list[str]:
-        """Keys that the stages add, and whether the session has ended."""
-        return [*super().output_keys, "session_ended"]
+        """Keys that the stages add, whether the session has ended, and a name that no other session has."""
+        return [*super().output_keys, "session_ended", "session_name"]
 
     def prep_inputs(self, inputs: Any) -> State:
         """Replace the agent's state by what matters of it, which is all that traces see."""
@@ -123,7 +140,7 @@ class ThreadProgramChain(StreamingSequentialChain):
         return {
             "code": inputs["code"],
             "thread": _thread(state),
-            "expects_state": _expects_state(state.get("messages") or (), self.tool_name),
+            "expected": _expected_session(state.get("messages") or (), self.tool_name),
         }
 
     def _flow(self, values: State, config: Config) -> Flow:
@@ -134,17 +151,21 @@ class ThreadProgramChain(StreamingSequentialChain):
             conversation = yield RunFunction(begin, values["thread"], config, abegin)
         except SessionError:  # That the process is gone is noticed here at the latest.
             self.sessions.check_open()
-            yield {"problems": [], **_ending(_LOST)}
+            yield {"problems": [], **_ending(_LOST), "session_name": ""}
             return
         try:
-            is_first = self.sessions.is_first_use(conversation.session)
-            if is_first:
+            expected = values["expected"]
+            expected = self.sessions.last_of(values["thread"]) if expected is None else expected
+            if not self.sessions.name_of(conversation.session):
                 begin_session = partial(self.sessions.begin, conversation.session)
                 yield RunFunction(begin_session, values["thread"], config)
-            if is_first and values["expects_state"]:
+            name = self.sessions.used(conversation.session, values["thread"])
+            # Invariant: whoever builds on another session is told before anything runs in this one.
+            if expected and expected != name:
                 yield {"problems": [], **_ending(_LOST)}
             else:
                 yield from self._run_in(conversation.session, values, config)
+            yield {"session_name": name}
             conversation.keep()
         finally:
             conversation.end()
@@ -176,16 +197,16 @@ def _thread(state: Mapping[str, Any]) -> str:
     return f"invocation:{state[INVOCATION]}" if state.get(INVOCATION) else f"call:{uuid.uuid4()}"
 
 
-def _expects_state(messages: Sequence[Any], tool_name: str) -> bool:
-    """Return whether a model that has seen these messages relies on what earlier programs made."""
+def _expected_session(messages: Sequence[Any], tool_name: str) -> str | None:
+    """Return the session that a model relies on which has seen these messages: empty if on none; None without any."""
     for message in reversed(messages):
         if isinstance(message, ToolMessage) and message.name == tool_name:
             outcome = message.artifact if isinstance(message.artifact, Mapping) else {}
             if outcome.get("session_ended"):
-                return False
+                return ""
             if message.status == "success":
-                return True
-    return False
+                return str(outcome.get("session_name") or _UNKNOWN)
+    return "" if messages else None
 
 
 def _ending(text: str) -> State:

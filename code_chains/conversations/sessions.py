@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pydantic import JsonValue
 
@@ -27,52 +26,15 @@ from code_chains.conversations.replay import (
     seed_session,
 )
 from code_chains.conversations.threads import in_thread
-from code_chains.errors import CodeChainsError, InputError, SessionError
-from code_chains.executors.base import Executor, Session, discard
+from code_chains.errors import InputError, SessionError
+from code_chains.executors.base import Executor, Session
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.runner import Closing
 from code_chains.executors.waiting import Operation, adrive, drive
-from code_chains.state import Execution, Turn
+from code_chains.state import Turn
 
 _DIRTY = "?"
 _BEFORE = "before the turn"
-_INVENTORY = """
-def _describe(names):
-    import types
-    for _name, _value in list(globals().items()):
-        if _name.startswith("_") or isinstance(_value, types.ModuleType):
-            continue
-        _kind = type(_value).__name__
-        if names is not None:
-            if _name in names:
-                _library = type(_value).__module__.partition(".")[0]
-                _known = _library in ("builtins", "numpy", "pandas", "polars", "pyarrow", "datetime", "decimal")
-                print(f"- variable `{_name}`" + (f": {_kind}" if _known else ""))
-            continue
-        if isinstance(_value, (types.FunctionType, type)):
-            if _value.__module__ == "tools":
-                continue
-            print(f"- {'class' if isinstance(_value, type) else 'function'} `{_name}`")
-        elif hasattr(type(_value), "columns") and hasattr(type(_value), "shape"):
-            _columns = ", ".join(f"`{_one}`" for _one in list(_value.columns)[:40])
-            print(f"- variable `{_name}`: {_kind}, {_value.shape[0]} rows, columns {_columns}"[:1500])
-        elif hasattr(type(_value), "shape") and hasattr(type(_value), "dtype"):
-            print(f"- variable `{_name}`: {_kind} of {_value.dtype}, shape {_value.shape}"[:300])
-        else:
-            try:
-                _shown = repr(_value) if not hasattr(_value, "__len__") or len(_value) <= 1000 else f"{len(_value)} items"
-            except Exception:
-                _shown = ""
-            print(f"- variable `{_name}`: {_kind}, {_shown[:80]}")
-    import os
-    for _name in sorted(os.listdir("."))[:20]:
-        if os.path.isfile(_name) and (names is None or _name in names):
-            _begin = ""
-            if _name.lower().endswith((".csv", ".tsv")) and names is None:
-                with open(_name, errors="replace") as _file:
-                    _begin = f", begins with the line `{_file.readline().strip()[:300]}`"
-            print(f"- file `{_name}` in the working directory{_begin}")
-"""
 
 
 @dataclass
@@ -154,6 +116,55 @@ def _last_change(turns: Sequence[Turn]) -> str:
     return next((turn.id for turn in reversed(turns) if turn.runs), "")
 
 
+class OpenSessions:
+    """The conversations with an open session, of all chains that share an executor, and the queue for these sessions.
+
+    Invariant: a conversation that is not busy gives its session to any other, also if its own chain is gone.
+
+    Args:
+        max_open: See `Conversations`, as for the others.
+        max_waiting: How many conversations wait.
+        queue_timeout: For how many seconds.
+    """
+
+    def __init__(self, max_open: int, max_waiting: int = 1000, queue_timeout: float = 600.0) -> None:
+        busy = f"all {max_open} sessions for conversations are in use"
+        remedy = "Retry later, or raise max_sessions= of the executor."
+        self.limiter: ConcurrencyLimiter = ConcurrencyLimiter(
+            max_open, max_waiting, queue_timeout, busy, remedy
+        )
+        self.lock: threading.Lock = threading.Lock()
+        self._max_open = max_open
+        self._by_id: OrderedDict[int, Conversation] = OrderedDict()
+
+    def add(self, conversation: Conversation) -> None:
+        """Register a conversation, and close the sessions that were idle for longest if there are too many."""
+        with self.lock:
+            self._by_id[id(conversation)] = conversation
+            self._by_id.move_to_end(id(conversation))
+            surplus = max(0, len(self._by_id) - self._max_open)
+            idle_conversations = [held for held in self._by_id.values() if not held.is_busy]
+            for idle in idle_conversations[:surplus]:
+                self._by_id.pop(id(idle)).drop()
+
+    def remove(self, conversation: Conversation) -> None:
+        """Close the session of a conversation."""
+        with self.lock:
+            is_open = self._by_id.pop(id(conversation), None) is not None
+        if is_open:
+            conversation.drop()
+
+    def check(self, conversation: Conversation) -> None:
+        """Raise if the session of a conversation was closed meanwhile.
+
+        Raises:
+            SessionError: It was.
+        """
+        with self.lock:
+            if id(conversation) not in self._by_id:
+                raise SessionError(f"The session {conversation.name!r} was closed while it was opened.")
+
+
 class Conversations(Closing):
     """The open sessions of a chain, by `session_id`. The turns of a conversation run one at a time, in FIFO order.
 
@@ -165,6 +176,7 @@ class Conversations(Closing):
         max_waiting: Maximum number of conversations that wait for a session.
         queue_timeout: Maximum seconds that a turn waits.
         is_seeded: Whether random numbers of sessions are seeded, so that they are the same when a state is rebuilt.
+        shared: The open sessions of other chains with the same executor, which count as well.
     """
 
     def __init__(
@@ -176,16 +188,13 @@ class Conversations(Closing):
         max_waiting: int = 1000,
         queue_timeout: float = 600.0,
         is_seeded: bool = False,
+        shared: OpenSessions | None = None,
     ) -> None:
         self._open, self._is_seeded = open_session, is_seeded
-        self._max_open, self._max_queued, self._queue_timeout = max_open, max_queued, queue_timeout
-        busy = f"all {max_open} sessions for conversations are in use"
-        remedy = "Retry later, or raise max_sessions= of the executor."
-        self._session_limiter = ConcurrencyLimiter(max_open, max_waiting, queue_timeout, busy, remedy)
+        self._max_queued, self._queue_timeout = max_queued, queue_timeout
+        self._shared = shared or OpenSessions(max_open, max_waiting, queue_timeout)
         # A turn that waits holds a reference to its own.
         self._all: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
-        self._open_conversations: OrderedDict[str, Conversation] = OrderedDict()
-        self._lock = threading.Lock()
 
     @property
     def keep_state(self) -> bool:
@@ -243,22 +252,22 @@ class Conversations(Closing):
         conversation = self._get(session_id)
         yield from conversation.turn_limiter.acquire()
         try:
-            yield from self._session_limiter.acquire(max(0.0, until - time.monotonic()))
+            yield from self._shared.limiter.acquire(max(0.0, until - time.monotonic()))
         except BaseException:
             conversation.turn_limiter.release()
             raise
-        with self._lock:  # From here on it is not evicted.
+        with self._shared.lock:  # From here on it is not evicted.
             conversation.is_busy = True
         return conversation
 
     def _get(self, session_id: str) -> Conversation:
-        with self._lock:
+        with self._shared.lock:
             conversation = self._all.get(session_id)
             if conversation is None:
                 busy = f"another question of the session {session_id!r} is running"
                 turn_limiter = ConcurrencyLimiter(1, self._max_queued, self._queue_timeout, busy)
                 self._all[session_id] = conversation = Conversation(
-                    session_id, turn_limiter, self._session_limiter
+                    session_id, turn_limiter, self._shared.limiter
                 )
             return conversation
 
@@ -274,7 +283,7 @@ class Conversations(Closing):
             conversation.base = memory.last_id(conversation.name) if memory else ""
             history = turns()
             if self._open is not None:
-                self._evict_idle(conversation)
+                self._shared.add(conversation)
                 if conversation.last_turn == _DIRTY:
                     conversation.roll_back()
                 session = conversation.session
@@ -286,7 +295,7 @@ class Conversations(Closing):
                     )
                     if memory is not None and (number := memory.damaged(conversation.name, history)):
                         conversation.lost.append(f"What {number} damaged turns had made is not there.")
-                    self._check_not_evicted(conversation)
+                    self._shared.check(conversation)
                 conversation.take_checkpoint()
         except BaseException:
             conversation.drop()
@@ -301,30 +310,15 @@ class Conversations(Closing):
 
     def forget(self, session_id: str) -> None:
         """Close the session of a conversation and discard its state."""
-        with self._lock:
-            conversation = self._open_conversations.pop(session_id, None)
+        with self._shared.lock:
+            conversation = self._all.get(session_id)
         if conversation is not None:
-            conversation.drop()
+            self._shared.remove(conversation)
 
     def close(self) -> None:
         """Close all."""
-        for session_id in list(self._open_conversations):
+        for session_id in list(self._all):
             self.forget(session_id)
-
-    def _evict_idle(self, conversation: Conversation) -> None:
-        """Register a conversation, and close the sessions that were idle for longest if there are too many."""
-        with self._lock:
-            self._open_conversations[conversation.name] = conversation
-            self._open_conversations.move_to_end(conversation.name)
-            surplus = max(0, len(self._open_conversations) - self._max_open)
-            idle_conversations = [held for held in self._open_conversations.values() if not held.is_busy]
-            for idle in idle_conversations[:surplus]:
-                self._open_conversations.pop(idle.name).drop()
-
-    def _check_not_evicted(self, conversation: Conversation) -> None:
-        with self._lock:
-            if self._open_conversations.get(conversation.name) is not conversation:
-                raise SessionError(f"The session {conversation.name!r} was closed while it was opened.")
 
     def _rebuild(
         self,
@@ -400,40 +394,7 @@ def _run_again(session: Session, turn: Turn, inputs: Inputs) -> list[str]:
     return notes
 
 
-def inventory(session: Session, *, names: Collection[str] | None = None) -> str:
-    """Describe a session for a model: its variables and files. The state is unchanged.
-
-    Args:
-        session: The session.
-        names: Report only these names, with their types; a program may have made others from
-            values of the data, as columns and files. None for all, with their values.
-    """
-    with suppress(CodeChainsError):  # The next run reports a session that broke.
-        return _format_inventory(session.run(_inventory_code(names), check=discard))
-    return ""
-
-
-async def ainventory(session: Session, *, names: Collection[str] | None = None) -> str:
-    """Like `inventory`, without blocking the event loop."""
-    with suppress(CodeChainsError):
-        return _format_inventory(await session.arun(_inventory_code(names), check=discard))
-    return ""
-
-
-def _inventory_code(names: Collection[str] | None) -> str:
-    return f"{_INVENTORY}_describe({None if names is None else sorted(names)!r})\n"
-
-
-def names_in(turns: Iterable[Turn]) -> set[str]:
-    """Return the names of variables and files that programs and inputs of turns spell out."""
-    names = set[str]()
-    for turn in turns:
-        names |= {*turn.variables, *turn.files, *re.findall(r"[\w.-]+", turn.code)}
-    return names
-
-
-def _format_inventory(execution: Execution) -> str:
-    return execution.stdout[:6000].strip()
+_SHARED: WeakKeyDictionary[Executor, OpenSessions] = WeakKeyDictionary()
 
 
 def open_conversations(executor: Executor) -> Conversations:
@@ -442,4 +403,5 @@ def open_conversations(executor: Executor) -> Conversations:
         return Conversations(None, max_open=sys.maxsize)  # Without a state there is nothing to wait for.
     max_open = max(1, 3 * executor.max_sessions // 4)
     is_seeded = executor.language == "python" and not executor.is_repeatable
-    return Conversations(executor.session, max_open=max_open, is_seeded=is_seeded)
+    shared = _SHARED.setdefault(executor, OpenSessions(max_open))
+    return Conversations(executor.session, is_seeded=is_seeded, shared=shared)

@@ -387,6 +387,19 @@ def test_the_tool_works_without_an_agent(python: PythonMiddleware) -> None:
     assert "NameError" in run_python.invoke({"code": "n"})
 
 
+def test_a_session_that_ended_is_said_without_an_agent_and_to_each_agent(executor: SandboxExecutor) -> None:
+    with PythonMiddleware(executor, max_sessions=1) as python:
+        [run_python], agent = python.tools, agent_with(python, saver=InMemorySaver())
+        ask(agent, "total = 7", thread("a"))
+        run_python.invoke({"code": "q = 2"}, thread("b"))  # Which ends the session of the other one.
+        assert LOST in run_python.invoke({"code": "1"}, thread("a"))
+        assert run_python.invoke({"code": "1"}, thread("a")) == "1"
+        [said] = ask(agent, "globals().get('total', -99)", thread("a"))
+        assert (said.status, LOST in said.text) == ("error", True)
+        assert told(agent, "globals().get('total', -99)", thread("a")) == ["-99"]
+        assert LOST in run_python.invoke({"code": "q"}, thread("b"))
+
+
 # -- its own life ----------------------------------------------------------------------------------------------------------
 
 

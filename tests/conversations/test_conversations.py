@@ -516,7 +516,7 @@ async def test_a_cancelled_turn_leaves_the_queue() -> None:
             await second
         running.end()
         (await asyncio.wait_for(third, 5)).end()
-        assert (conversations._session_limiter._running, conversations._all["ann"].turn_limiter._running) == (
+        assert (conversations._shared.limiter._running, conversations._all["ann"].turn_limiter._running) == (
             0,
             0,
         )
@@ -549,10 +549,28 @@ def test_the_session_of_a_waiting_conversation_is_evicted(shared_sandbox: Sandbo
         conversations.begin("ann", list).end()
         busy = conversations.begin("bob", list)
         waiting = pool.submit(conversations.begin, "ann", list)
-        assert soon(lambda: len(conversations._session_limiter._queue) == 1)
-        assert list(conversations._open_conversations) == ["bob"]
+        assert soon(lambda: len(conversations._shared.limiter._queue) == 1)
+        assert [one.name for one in conversations._shared._by_id.values()] == ["bob"]
         busy.end()
         waiting.result(5).end()
+
+
+def test_chains_share_the_sessions_of_their_executor() -> None:
+    with SandboxExecutor(max_sessions=4) as sandbox:
+        chains = [
+            create_code_chain(ScriptedModel(last_line), executor=sandbox, interpret=False) for _ in range(3)
+        ]
+        for number, chain in enumerate(chains):
+            for name in ("ann", "bob", "eve"):
+                run(chain, f"x = '{name}', {number}; print(x)", name)
+        assert run(chains[0], "print(x)") == "('ann', 0)"
+
+
+def test_a_chain_that_is_gone_holds_no_session() -> None:
+    with SandboxExecutor(max_sessions=2) as sandbox:
+        for number in range(4):
+            chain = create_code_chain(ScriptedModel(last_line), executor=sandbox, interpret=False)
+            assert run(chain, f"print({number} + 1)") == str(number + 1)
 
 
 def test_conversations_without_state_are_not_kept() -> None:
