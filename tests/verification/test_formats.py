@@ -14,6 +14,8 @@ KEPT = {
     "a date": ("Give the date in the format YYYY-MM-DD.", "2024-03-01"),
     "a time": ("Print the time as HH:MM.", "It is 07:30."),
     "a format of the data": ("Dates are stored as DD/MM/YYYY. How many rows are there?", "12"),
+    "the format of the data": ("The dates use the format DD.MM.YYYY. How many are there?", "12"),
+    "what columns are": ("Columns: day in format DD.MM.YYYY, total. How many rows?", "12"),
     "a file": ("How many keys does the file hold, which was saved as JSON?", "3"),
     "none": ("What is the mean?", "3"),
 }
@@ -23,6 +25,9 @@ BROKEN = {
     "the placeholder": (MEAN, "@mean_fare[value]", "@mean_fare[…]"),
     "one of two tags": ("Give @low[value] and @high[value].", "@low[1]", "@high[…]"),
     "no JSON": ("Print the totals as JSON.", "{'a': 1}", "JSON"),
+    "the format as an order": ("What is the next day? Use the format YYYY-MM-DD.", "1.1.2024", "YYYY-MM-DD"),
+    "the format before a colon": ("What is the next day?\nFormat: YYYY-MM-DD", "1.1.2024", "YYYY-MM-DD"),
+    "the format as a request": ("Please use format HH:MM. When does it end?", "7 am", "HH:MM"),
     "another date": ("Give the date in the format YYYY-MM-DD.", "March 1, 2024", "YYYY-MM-DD"),
 }
 
