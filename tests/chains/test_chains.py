@@ -477,7 +477,7 @@ def test_the_reply_of_a_stock_chain_is_executed(sandbox: SandboxExecutor, reply:
     [
         ("1 / 0", "The program failed: ZeroDivisionError: division by zero"),
         ("print('half'); 1 / 0", "The program failed: ZeroDivisionError: division by zero"),
-        ("I am sorry, I cannot do that.", "The program failed: SyntaxError: invalid syntax"),
+        ("I am sorry, I cannot do that.", "The program was refused: The reply held no"),
     ],
 )
 def test_the_output_of_a_failed_run_says_so(sandbox: SandboxExecutor, code: str, last: str) -> None:

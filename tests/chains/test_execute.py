@@ -271,6 +271,8 @@ REPLIES = {
     "a refusal": "I'm sorry, I cannot do that.",
     "advice": "Sure! Use pandas.\n\nIt reads the file (see its docs): quick.",
     "a refusal in Chinese": "抱歉，我不能这样做。",
+    "two words": "I cannot.",
+    "a word": "Sorry!",
     "nothing": "",
     "blanks": " \n",
 }

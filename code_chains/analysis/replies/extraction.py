@@ -62,8 +62,8 @@ _BLOCK_HEADER = re.compile(
     r"\s*(?:(?:else|try|finally)|(?:elif|except|for|while|if|with|def|class|async)\b.*):\s*(?:#.*)?$"
 )
 _OPENS_EXPRESSION = re.compile(r"\w\(|[\w\])]\s*[-+*/%|&]?=[^=]")
-_PROSE = re.compile(r"[^\W\d_]{2,} [^\W\d_]{2,}|[。，！？；：]")
-"""What sentences hold: two words in a row, or the marks of languages that write no blanks."""
+_PROSE = re.compile(r"[^\W\d_]+ [^\W\d_]{2,}|[。，！？；：]|^\W*[^\W\d_]{2,}[.!]\s*$")
+"""What sentences hold: two words in a row, the marks of languages that write no blanks; or they are one word and a mark."""
 _REFUSES = re.compile(r"\b(?:never|don't|do not|avoid|must not)\b", re.IGNORECASE)
 _MAX_LINE_CHARS = 1000
 _MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
