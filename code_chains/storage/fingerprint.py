@@ -186,7 +186,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 class _Written(NamedTuple):
-    """Names that code writes to: numbers that it adds to, lists that it appends to, and what it reads."""
+    """Names that code writes to: numbers that it adds to, lists and items that it adds to, and what it reads."""
 
     counted: frozenset[str] = frozenset()
     noted: frozenset[str] = frozenset()
@@ -197,7 +197,7 @@ class _Written(NamedTuple):
 
     @property
     def irrelevant(self) -> frozenset[str]:
-        """What changes with each question and says nothing of it: `self.calls += 1`, and lists that are only appended to."""
+        """What changes with each question and says nothing of it: `self.calls += 1`, and what is only added to."""
         return self.counted | (self.noted - self.read)
 
 
@@ -205,14 +205,20 @@ class _Written(NamedTuple):
 def _written(code: types.CodeType) -> _Written:
     counted, noted, read = set[str](), set[str](), set[str]()
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "SWAP")]
-    for step, following in itertools.pairwise(steps):
+    for number, (step, following) in enumerate(itertools.pairwise(steps)):
         if step.argrepr == "+=" and following.opname in ("STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL"):
             counted.add(following.argval)
         elif step.opname in ("LOAD_ATTR", "LOAD_DEREF", "LOAD_GLOBAL"):
-            (noted if following.argval == "append" else read).add(step.argval)
+            is_noted = following.argval == "append" or _adds_to_item(steps[number : number + 8])
+            (noted if is_noted else read).add(step.argval)
     written = _Written(frozenset(counted), frozenset(noted), frozenset(read))
     inner = (_written(each) for each in code.co_consts if isinstance(each, types.CodeType))
     return functools.reduce(operator.or_, inner, written)
+
+
+def _adds_to_item(steps: Sequence[dis.Instruction]) -> bool:
+    """Return whether instructions are those of `calls[0] += 1` or `calls["model"] += 1`, which reads and writes one item."""
+    return len(steps) == 8 and (steps[6].argrepr, steps[7].opname) == ("+=", "STORE_SUBSCR")
 
 
 @functools.cache

@@ -323,8 +323,24 @@ class Showing(Noting):
         return self.seen[-1]
 
 
-@pytest.mark.parametrize(("kind", "is_same"), [(Noting, True), (Showing, False)])
-def test_a_list_that_is_only_appended_to_makes_no_other_question(kind: type[Noting], is_same: bool) -> None:
+class Tallying(Noting):
+    def __init__(self) -> None:
+        self.calls = {"model": 0}
+
+    def reply(self, messages: list[Any]) -> str:
+        self.calls["model"] += 1
+        return "Told."
+
+
+class Numbering(Tallying):
+    def last(self) -> str:
+        return f"Told {self.calls}."
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_same"), [(Noting, True), (Showing, False), (Tallying, True), (Numbering, False)]
+)
+def test_what_is_only_added_to_makes_no_other_question(kind: type[Noting], is_same: bool) -> None:
     noting = kind()
     before = fingerprint(noting.reply)
     noting.reply([HumanMessage("What?")])
