@@ -102,6 +102,19 @@ def test_what_is_missing_is_asked_for_after_one_attempt(sandbox: SandboxExecutor
     assert result["stop_reason"] == "answered"
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "# Not given: the price of diesel\nprice = len('')\nprint(420 * price)",
+        "price = len('')  # Not given: the price of diesel\nprint(420 * price)",
+    ],
+)
+def test_what_a_program_goes_on_without_is_said(sandbox: SandboxExecutor, code: str) -> None:
+    verdict = ask(sandbox, "What does the diesel for 420 km cost?", f"```python\n{code}\n```")["verdict"]
+    assert (verdict.status, verdict.by) == ("unverified", "provenance")
+    assert verdict.reason == "The program assumes the price of diesel, which was not given."
+
+
 def test_without_a_network_a_fact_of_the_world_takes_two_attempts_at_most(sandbox: SandboxExecutor) -> None:
     code = "import urllib.request\nprint(urllib.request.urlopen('http://example.org/{}').read())"
     seen: list[str] = []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 
 from code_chains.analysis.parsing import parse
 
@@ -27,7 +29,26 @@ def missing_inputs(*, output: str = "", code: str = "", reply: str = "") -> tupl
         ('diesel price',)
     """
     is_short = len(output.strip().splitlines()) <= _MAX_LINES
-    texts = (output if is_short else "", code if _is_only_comments(code) else "", "" if code else reply)
+    return _needs_in(
+        output if is_short else "", code if _is_only_comments(code) else "", "" if code else reply
+    )
+
+
+def doubted_inputs(code: str) -> tuple[str, ...]:
+    """Return what comments of a program say is missing, though it goes on without.
+
+    Example:
+        >>> doubted_inputs("price = 0  # Not given: the price of diesel\\nprint(50 * price)")
+        ('the price of diesel',)
+    """
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
+    except (SyntaxError, tokenize.TokenError):
+        return ()
+    return _needs_in(*(token.string for token in tokens if token.type == tokenize.COMMENT))
+
+
+def _needs_in(*texts: str) -> tuple[str, ...]:
     found = (match[1].strip(_AROUND) for text in texts for match in _LINE.finditer(text))
     return tuple(need[:_MAX_CHARS] for need in dict.fromkeys(found))[:_MAX_NEEDS]
 

@@ -10,6 +10,7 @@ from code_chains.analysis.determinism import prints_set_order
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Verdict
 from code_chains.verification.provenance import Given, find_invention, unanswered_subject
+from code_chains.verification.provenance.needs import doubted_inputs
 from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
 from code_chains.verification.sanity.formats import broken_format
 from code_chains.verification.sanity.invariants import broken_invariant
@@ -71,6 +72,9 @@ def _verdict_on_origins(
     given = Given(without_references(query), *texts, examples=examples)
     names = [*variables, *tools]
     invention = find_invention(query, code, given, files=list(values.get("files") or ()), names=names)
+    if invention is None and (lacking := doubted_inputs(code)):
+        assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
+        return Verdict("unverified", "provenance", assumed)
     if invention is None:
         return _verdict_on_columns(query, code, values)
     is_final = invention.kind == "assumption"
