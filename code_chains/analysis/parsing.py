@@ -57,6 +57,28 @@ def holds(tree: ast.AST, kind: type[ast.AST] | UnionType) -> bool:
     return any(isinstance(node, kind) for node in ast.walk(tree))
 
 
+def called_names(tree: ast.AST) -> set[str]:
+    """Return the names that are called in a tree; methods are none."""
+    return {call.func.id for call in nodes(tree, ast.Call) if isinstance(call.func, ast.Name)}
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """Return what a call passes, by position and by keyword."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def positional_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Return the names of the parameters that a function takes by position."""
+    return [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+
+
+def captured_names(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that the patterns in a tree bind."""
+    for node in ast.walk(tree):
+        if name := getattr(node, "name", None) or getattr(node, "rest", None):
+            yield name
+
+
 def names_in(*trees: ast.AST) -> set[str]:
     """Return the names that occur in trees."""
     return {node.id for tree in trees for node in nodes(tree, ast.Name)}

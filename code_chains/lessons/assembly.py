@@ -35,7 +35,7 @@ def assemble(fragments: Fragments, *, learner: str, starter: str, asked: Sequenc
     """
     frame = _Frame(learner, starter, asked)
     blocks = list(fragments.blocks)
-    joined = ["\n".join(part) for size in (2, 3) for part in _runs(blocks, size)]
+    joined = [*_runs(blocks, 2), *_runs(blocks, 3)]
     together = "\n".join([*blocks, *filter(_is_statement, fragments.inline)])
     for block in dict.fromkeys([*blocks, *joined, together]):
         yield from frame.programs(block)
@@ -45,7 +45,8 @@ def assemble(fragments: Fragments, *, learner: str, starter: str, asked: Sequenc
     yield from _expressions(fragments, frame)
     yield from _repaired(fragments, learner)
     for piece in _pieces_to_insert(fragments, learner):
-        yield from (program for base in (learner, starter) for program in frame.inserted(base, piece))
+        yield from frame.inserted(learner, piece)
+        yield from frame.inserted(starter, piece)
     for block in blocks:
         yield from frame.merged(block)
 
@@ -55,9 +56,9 @@ class _Frame:
 
     def __init__(self, learner: str, starter: str, asked: Sequence[str]) -> None:
         self._asked = list(asked)
-        trees = [tree for tree in (parse(starter), parse(learner)) if tree]
-        found = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
-        self._functions = {node.name: node for node in found}
+        self._functions = dict[str, ast.FunctionDef]()
+        for tree in filter(None, map(parse, (starter, learner))):
+            self._functions |= {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
     @property
     def headers(self) -> list[str]:
@@ -79,6 +80,11 @@ class _Frame:
             if tree is None or any(nodes(tree, ast.Return)) or "yield" in block:
                 yield f"{header}\n{textwrap.indent(body, '    ')}\n"
 
+    def returning(self, expression: str, imports: str = "") -> Iterator[str]:
+        """Yield functions that return an expression."""
+        for header in self.headers:
+            yield f"{imports}{header}\n    return {expression}\n"
+
     def inserted(self, base: str, piece: str) -> Iterator[str]:
         """Yield a program with statements put at the beginning of its function, before the end of that, or behind it all."""
         lines = base.splitlines()
@@ -95,13 +101,10 @@ class _Frame:
         for function in tree.body if tree else ():
             own = self._functions.get(getattr(function, "name", ""))
             if isinstance(function, ast.FunctionDef) and own:
+                header = f"def {function.name}({ast.unparse(function.args)}):\n"
                 for statement in own.body:
-                    yield _with_body(function, [statement, *function.body])
-
-
-def _with_body(function: ast.FunctionDef, body: list[ast.stmt]) -> str:
-    header = f"def {function.name}({ast.unparse(function.args)}):\n"
-    return header + textwrap.indent("\n".join(map(ast.unparse, body)), "    ") + "\n"
+                    body = "\n".join(map(ast.unparse, [statement, *function.body]))
+                    yield f"{header}{textwrap.indent(body, '    ')}\n"
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
@@ -110,17 +113,17 @@ def _defined(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, _FUNCTIONS):
             yield node.name
         elif isinstance(node, ast.ClassDef):
-            methods = (item.name for item in node.body if isinstance(item, _FUNCTIONS))
+            methods = [item.name for item in node.body if isinstance(item, _FUNCTIONS)]
             yield from (f"{node.name}.{name}" for name in methods)
-            yield from (f"{node.name}().{item.name}" for item in node.body if isinstance(item, _FUNCTIONS))
+            yield from (f"{node.name}().{name}" for name in methods)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
             yield ast.unparse(node.targets[0])
 
 
-def _runs(blocks: list[str], size: int) -> Iterator[list[str]]:
+def _runs(blocks: list[str], size: int) -> Iterator[str]:
     """Yield blocks that follow each other, also those of different hints."""
     for start in range(min(len(blocks), _MAX_JOINED) - size + 1):
-        yield blocks[start : start + size]
+        yield "\n".join(blocks[start : start + size])
 
 
 def _expressions(fragments: Fragments, frame: _Frame) -> Iterator[str]:
@@ -131,11 +134,11 @@ def _expressions(fragments: Fragments, frame: _Frame) -> Iterator[str]:
             value = node.value if isinstance(node, ast.Expr) else None
             if isinstance(value, _TELLING | ast.Subscript):
                 imports = f"import {line.partition('.')[0]}\n" if re.match(r"\w+\.\w+\(", line) else ""
-                yield from (f"{imports}{header}\n    return {line}\n" for header in frame.headers)
+                yield from frame.returning(line, imports)
 
     for left, right in pairwise(fragments.inline):
         if all(map(parse, (left, right))) and max(len(left), len(right)) > _MIN_EXPRESSION:
-            yield from (f"{header}\n    return ({left}) == ({right})\n" for header in frame.headers)
+            yield from frame.returning(f"({left}) == ({right})")
 
 
 def _pieces_to_insert(fragments: Fragments, learner: str) -> Iterator[str]:
@@ -155,7 +158,7 @@ def _fill(block: str, fragments: Fragments, learner: str) -> Iterator[str]:
     if not _HOLE.search(block):
         return
     pieces = [*_pieces(learner), *fragments.inline, *_pieces(_HOLE.sub("x", block))]
-    names = list(dict.fromkeys(piece for piece in pieces if piece.isidentifier()))
+    names = dict.fromkeys(filter(str.isidentifier, pieces))
     simple = [f"{left} {sign} {right}" for left, right in permutations(names, 2) for sign in ("+=", "+")]
     indent = re.compile(r"^([ \t]*)(?:" + _HOLE.pattern + r")\s*$", re.MULTILINE | re.IGNORECASE)
     statements = [line.strip() for line in learner.splitlines() if not line.rstrip().endswith(":")]
@@ -169,7 +172,7 @@ def _fill(block: str, fragments: Fragments, learner: str) -> Iterator[str]:
 def _pieces(code: str) -> Iterator[str]:
     """Yield the expressions of a program, the longest first."""
     tree = parse(code)
-    found = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.expr)} if tree else set()
+    found = set(map(ast.unparse, nodes(tree, ast.expr))) if tree else set()
     yield from sorted((piece for piece in found if len(piece) < 40), key=lambda piece: (-len(piece), piece))
 
 
@@ -206,10 +209,10 @@ def _all_replaced(learner: str, pieces: Sequence[str]) -> str:
 
 def _exchanged(learner: str, old: str, new: str) -> str:
     """Return the learner's program with the lines of a diff exchanged, whatever their indentation."""
-    lines, wanted = learner.splitlines(), [line.strip() for line in old.splitlines()]
+    lines, wanted = learner.splitlines(), list(map(str.strip, old.splitlines()))
     size = len(wanted)
     for start in range(len(lines) - size + 1):
-        if [line.strip() for line in lines[start : start + size]] == wanted:
+        if list(map(str.strip, lines[start : start + size])) == wanted:
             added = _at_indent(new, lines[start])
             return "\n".join([*lines[:start], added, *lines[start + size :]]) + "\n"
     return new
@@ -237,7 +240,7 @@ def _with_line(learner: str, statement: str, *, may_move: bool) -> Iterator[str]
 def _with_similar_line(code: str, statement: str) -> str:
     """Return a program with the line that is most like a statement replaced by it."""
     lines = code.splitlines()
-    if any(line.strip() == statement for line in lines):
+    if statement in map(str.strip, lines):
         return code
     kind = _kind(statement)
     alike = [

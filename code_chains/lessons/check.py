@@ -93,7 +93,7 @@ class LessonCheck:
                 continue
             verdict = self._verdict(grade, step, solution.code)
             if verdict.status == "plausible":
-                yield Finding(expected.line, "warning", _first(verdict.reason))
+                yield Finding(expected.line, "warning", verdict.reason.split("\n")[0])
             elif verdict.status != "verified":
                 yield Finding(
                     solution.line, "error", f"the solution is not accepted: {_flat(verdict.reason)}"
@@ -153,8 +153,7 @@ class LessonCheck:
             return
         with self._executor.session() as session:
             for step in self._lesson.steps:
-                setups = [block for block in (self._lesson.setup, step.setup) if block]
-                for block in (*setups, *step.demos):
+                for block in filter(None, (self._lesson.setup, step.setup, *step.demos)):
                     run = session.run(block.code, files=self._lesson.files)
                     if not run.ok:
                         line = block.line + ((run.error and run.error.line) or 1) - 1
@@ -169,8 +168,7 @@ def _imports(code: str) -> list[str]:
 def _broken_links(lesson: Lesson) -> Iterator[Finding]:
     """Yield the links and images that lead to no file; addresses elsewhere are not asked."""
     folder = lesson.path.parent if lesson.path else Path()
-    parts = [(lesson.text, 1), *((step.text, step.line) for step in lesson.steps)]
-    for text, line in parts:
+    for text, line in [(lesson.text, 1), *((step.text, step.line) for step in lesson.steps)]:
         for target in _targets(text):
             parsed = urlsplit(target)
             is_local = not parsed.scheme and not parsed.netloc and parsed.path
@@ -185,10 +183,6 @@ def _targets(text: str) -> Iterator[str]:
             target = attributes.get("href") or attributes.get("src")
             if target:
                 yield str(target)
-
-
-def _first(text: str) -> str:
-    return text.split("\n")[0]
 
 
 def _flat(text: str) -> str:

@@ -7,11 +7,12 @@ import builtins
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import yaml
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import nodes, parse
 from code_chains.analysis.replies.syntax import top_level_names
 from code_chains.errors import InputError
 from code_chains.records import TestResult
@@ -135,11 +136,9 @@ def _comments(lines: list[str], first: int) -> list[str]:
 
 def _calls(node: ast.stmt) -> Iterator[str]:
     """Yield the calls that a test makes, as source, without what it compares them with."""
-    asserts = [test for test in ast.walk(node) if isinstance(test, ast.Assert)]
-    for test in asserts:
+    for test in nodes(node, ast.Assert):
         subject = test.test.left if isinstance(test.test, ast.Compare) else test.test
-        calls = (call for call in ast.walk(subject) if isinstance(call, ast.Call))
-        yield from (ast.unparse(call) for call in list(calls)[:1])
+        yield from map(ast.unparse, islice(nodes(subject, ast.Call), 1))
 
 
 # -- YAML ----------------------------------------------------------------------------------------------------
@@ -152,8 +151,7 @@ def _read_yaml(code: str, line: int) -> Expected:
         raise InputError(f"The block is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
         raise InputError("The block must be a list of examples, such as `- {args: [2], expected: 4}`.")
-    examples = [_example(item) for item in items]
-    expectations = expect(None, examples)
+    expectations = expect(None, list(map(_example, items)))
     if expectations.calls and expectations.runs:
         raise InputError("Give either calls (args, expected) or runs (stdin, output), not both.")
     pairs = enumerate(zip(items, expectations.examples, strict=True), 1)

@@ -74,7 +74,7 @@ def read_fragments(hints: Iterable[str]) -> Fragments:
             sentences = [found for part in parts for found in _SENTENCE.findall(part)]
             pieces = list(dict.fromkeys(filter(None, map(_statement_in, sentences))))
         inline += pieces
-        blocks += [piece for piece in pieces if _defines(piece)]
+        blocks += filter(_defines, pieces)
         if len(pieces) > 1:
             blocks.append("\n".join(pieces))
         blocks += _unfenced(prose, hint)
@@ -82,7 +82,7 @@ def read_fragments(hints: Iterable[str]) -> Fragments:
 
 
 def _once(texts: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for text in texts if text.strip()))
+    return tuple(dict.fromkeys(filter(str.strip, texts)))
 
 
 def _variants(code: str) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _is_foreign(language: str, code: str) -> bool:
 
 
 def _sides(code: str) -> tuple[str, str]:
-    lines = [line for line in code.splitlines() if line.strip()]
+    lines = list(filter(str.strip, code.splitlines()))
     old = [line[1:] for line in lines if not line.startswith("+")]
     new = [line[1:] for line in lines if not line.startswith("-")]
     return "\n".join(old), "\n".join(new)

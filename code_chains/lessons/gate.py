@@ -76,7 +76,7 @@ class HintGate:
         programs = assemble(
             read_fragments(hints), learner=submission.code, starter=starter, asked=_asked(submission)
         )
-        return (program for program in programs if parse(program) is not None)
+        return filter(parse, programs)
 
 
 def _asked(submission: Submission) -> list[str]:
@@ -86,5 +86,5 @@ def _asked(submission: Submission) -> list[str]:
     if names:
         return names
     sources = [block.code for block in (submission.step.starter, submission.step.solution) if block]
-    trees = [tree for tree in map(parse, sources) if tree]
+    trees = filter(None, map(parse, sources))
     return list(dict.fromkeys(n.name for tree in trees for n in tree.body if isinstance(n, ast.FunctionDef)))

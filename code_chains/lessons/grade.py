@@ -95,8 +95,7 @@ class GradeChain(StreamingChain):
             return
         problems = yield from self._check(submission, config)
         if errors := [problem for problem in problems if problem.severity == "error"]:
-            lines = [self._as_line(problem) for problem in errors]
-            yield self._neutral("\n".join([texts.unreadable, *lines]), problems)
+            yield self._neutral("\n".join([texts.unreadable, *map(self._as_line, errors)]), problems)
             return
         expected = submission.step.tests if self.against == "tests" else submission.step.examples
         if expected is None:
@@ -130,7 +129,7 @@ class GradeChain(StreamingChain):
             "version": 3,
             "status": _STATUS[verdict.status] if is_gradable else "error",
             "message": verdict.reason,
-            "tests": [_as_json(result) for result in verdict.tests],
+            "tests": list(map(_as_json, verdict.tests)),
             "gradable": is_gradable,
         }
         return {"problems": problems, "verdict": verdict, "results": results}

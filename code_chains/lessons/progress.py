@@ -101,10 +101,7 @@ class Progress:
     def next_step(self) -> Step | None:
         """Return the first step that is not done; None after the last one."""
         events = self.events()
-        for step in self.lesson.exercises:
-            if _accepted(events, step) is None:
-                return step
-        return None
+        return next((step for step in self.lesson.exercises if _accepted(events, step) is None), None)
 
     @property
     def has_changed(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -140,10 +141,11 @@ class _Reader:
         intro, drafts = self._split(body)
         ends = [*(draft.first for draft in drafts), len(lines)]
         lines = body.split("\n")
-        self._programs += [fence.code for fence in intro.fences if fence.role == "setup"]
+        setups = [fence for fence in intro.fences if fence.role == "setup"]
+        self._programs += [fence.code for fence in setups]
         numbered = enumerate(zip(drafts, ends[1:], strict=True), 1)
         steps = tuple(self._step(number, draft, lines, end) for number, (draft, end) in numbered)
-        setups = [self._block(fence) for fence in intro.fences if fence.role == "setup"]
+        blocks = list(map(self._block, setups))
         for fence in intro.fences:
             if fence.role not in ("", "setup"):
                 self._problem(fence.line - 1, f"a {fence.role!r} block belongs below the heading of a step")
@@ -152,7 +154,7 @@ class _Reader:
             self._require_tests(steps)
         self._raise()
         digest = hashlib.sha256(self._text.encode()).hexdigest()[:16]
-        setup = setups[0] if setups else None
+        setup = blocks[0] if blocks else None
         text = _prose(intro, lines, ends[0])
         return Lesson(**values, text=text, setup=setup, steps=steps, digest=digest)
 
@@ -184,7 +186,8 @@ class _Reader:
             root = yaml.compose(front, yaml.SafeLoader)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
-            self._problem(mark.line + 2 if mark else 2, f"the front matter is not YAML: {_one_line(error)}")
+            said = " ".join(str(getattr(error, "problem", None) or error).split())
+            self._problem(mark.line + 2 if mark else 2, f"the front matter is not YAML: {said}")
             return {"title": ""}
         if not isinstance(given, dict):
             self._problem(2, "the front matter must be lines of `key: value`")
@@ -267,13 +270,13 @@ class _Reader:
             self._problem(line, f"HTML is not shown to learners: {found[:40]!r}. Write Markdown.")
 
     def _step(self, number: int, draft: _Draft, lines: list[str], end: int) -> Step:
-        of: Mapping[str, list[Fence]] = {role: [] for role in ("", *ROLES)}
+        of = defaultdict[str, list[Fence]](list)
         for fence in draft.fences:
-            of.get(fence.role, []).append(fence)
+            of[fence.role].append(fence)
         for role in ("starter", "setup", "examples", "tests", "solution", "rules"):
             for fence in of[role][1:]:
                 self._problem(fence.line - 1, f"a second {role!r} block in one step; join them")
-        one = {role: next(iter(fences), None) for role, fences in of.items()}
+        one = {role: next(iter(of[role]), None) for role in ROLES}
         blocks = {role: self._block(one[role]) for role in ("starter", "setup", "solution")}
         self._programs += [block.code for block in (blocks["setup"], blocks["solution"]) if block]
         solution = self._programs if blocks["solution"] else ()
@@ -381,7 +384,3 @@ def _mapping(key: str, value: Any, keys: Collection[str]) -> Mapping[str, Any]:
 def _similar(word: str, words: Collection[str]) -> str:
     near = difflib.get_close_matches(word, words, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(getattr(error, "problem", None) or error).split())

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from code_chains.analysis.checks import Check, imports_only, no_calls, shorter_than
-from code_chains.analysis.parsing import holds, parse
+from code_chains.analysis.parsing import holds, names_in, nodes, parse
 from code_chains.errors import InputError
 from code_chains.records import Problem
 
@@ -54,7 +54,7 @@ def _read(key: str, value: Any) -> list[Check]:
     if key == "require":
         if unknown := [name for name in value if name not in (*REQUIRED, "recursion")]:
             raise InputError(f"{unknown[0]!r} cannot be required: {', '.join([*REQUIRED, 'recursion'])}")
-        return [_requires(name) for name in value]
+        return list(map(_requires, value))
     raise InputError(f"unknown rule {key!r}; rules: forbid, require, imports, lines")
 
 
@@ -84,10 +84,5 @@ def _has(code: str, name: str) -> bool:
     if tree is None:  # Another check reports it.
         return True
     if name == "recursion":
-        return any(_calls_itself(node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+        return any(node.name in names_in(node) for node in nodes(tree, ast.FunctionDef))
     return any(holds(tree, kind) for kind in REQUIRED[name])
-
-
-def _calls_itself(function: ast.FunctionDef) -> bool:
-    names = (node.id for node in ast.walk(function) if isinstance(node, ast.Name))
-    return function.name in names

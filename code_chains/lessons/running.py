@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from code_chains.analysis.parsing import names_in
@@ -126,7 +125,8 @@ def _run_once(executor: Executor, submission: Submission, expected: Expected) ->
         runs = [
             executor.run(program, files=files, stdin=example.stdin or "") for example in expectations.runs
         ]
-        return Tested(verdict_of_runs(Verdict("verified", "tests", ""), runs, expectations), _worst(runs))
+        worst = next((run for run in runs if not run.ok), runs[0])
+        return Tested(verdict_of_runs(Verdict("verified", "tests", ""), runs, expectations), worst)
     output = ""
     if OUTPUT in names_in(expectations.tests):
         first = executor.run(program, files=files, stdin="")
@@ -141,7 +141,3 @@ def _run_once(executor: Executor, submission: Submission, expected: Expected) ->
     ran, tests = executor.run_tests(program, harness, files=files)
     is_machine_slow = tests.status == "timeout" and ran.ok
     return Tested(verdict_of_tests(ran, tests, expectations), ran, is_machine_slow)
-
-
-def _worst(runs: Sequence[Execution]) -> Execution | None:
-    return next((run for run in runs if not run.ok), runs[0] if runs else None)

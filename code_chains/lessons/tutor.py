@@ -63,7 +63,9 @@ class TutorChain(AskingChain):
     def _flow(self, values: State, config: Config) -> Flow:
         submission = submission_of(self.lesson, values)
         earlier, withheld = list(values.get("hints") or ()), list[str]()
-        messages = self._messages(submission, values, earlier)
+        rules = self.prompt.replace("{language}", language_name(self.lesson.language))
+        facts = HumanMessage(self._facts(submission, values, earlier))
+        messages: list[BaseMessage] = [SystemMessage(rules), facts]
         for _ in range(_MAX_TRIES):
             reply = yield self.ask(self.model, messages, config)
             hint = shortened(strip_control_chars(reply_text(reply)).strip(), _MAX_HINT)
@@ -77,10 +79,6 @@ class TutorChain(AskingChain):
             )
             messages = [*messages, SystemMessage(refusal)]
         yield {"hint": texts_in(self.lesson.language).no_hint, "withheld": withheld}
-
-    def _messages(self, submission: Submission, values: State, earlier: list[str]) -> list[BaseMessage]:
-        rules = self.prompt.replace("{language}", language_name(self.lesson.language))
-        return [SystemMessage(rules), HumanMessage(self._facts(submission, values, earlier))]
 
     def _facts(self, submission: Submission, values: State, earlier: list[str]) -> str:
         """Return what the tutor knows, in fences that nothing in it can end."""

@@ -51,7 +51,9 @@ def render_profile(
         if left < len(name):
             lines.append(f"  and {len(parts) - index} more")
             break
-        lines += [name, *_part(part, schema_only=schema_only, max_chars=left - len(name))]
+        has_names, room = not schema_only or _has_names(part), left - len(name)
+        lines.append(name)
+        lines += _section(part, has_names=has_names, schema_only=schema_only, max_chars=room, indent="    ")
     return "\n".join(lines)
 
 
@@ -59,16 +61,10 @@ def notes_of(name: str, profile: object) -> list[str]:
     """Return what people are told of a file: which rows are left out, what is read otherwise, and what is not certain."""
     if not isinstance(profile, Mapping):
         return []
-    notes = [f"{name}: {note}" for note in _texts(profile, "notes", MAX_NOTE_CHARS)]
-    for part in _items(profile, "parts", Mapping):
-        title = f"{name}, {_text(part, 'name', MAX_NAME_CHARS)}"
-        notes += map(f"{title}: {{}}".format, _texts(part, "notes", MAX_NOTE_CHARS))
-    return notes
-
-
-def _part(part: Json, *, schema_only: bool, max_chars: int) -> list[str]:
-    has_names = not schema_only or _has_names(part)
-    return _section(part, has_names=has_names, schema_only=schema_only, max_chars=max_chars, indent="    ")
+    tables = [(name, profile)]
+    parts = _items(profile, "parts", Mapping)
+    tables += ((f"{name}, {_text(part, 'name', MAX_NAME_CHARS)}", part) for part in parts)
+    return [f"{title}: {note}" for title, each in tables for note in _texts(each, "notes", MAX_NOTE_CHARS)]
 
 
 def _has_names(profile: Json) -> bool:

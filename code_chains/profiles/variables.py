@@ -60,12 +60,8 @@ def _profile(value: Any) -> dict[str, Any]:
     count = len(value)
     if kind.endswith("_series"):
         frame = value.to_frame(name=str(value.name or "values"))
-        return _profile_frame(
-            NAMES[kind],
-            frame,
-            kind.removesuffix("_series"),
-            [f"{count:,} values of {value.dtype.__class__.__name__}"],
-        )
+        facts = [f"{count:,} values of {value.dtype.__class__.__name__}"]
+        return _profile_frame(NAMES[kind], frame, kind.removesuffix("_series"), facts)
     width = value.num_columns if kind == "pyarrow" else value.shape[1]
     return _profile_frame(NAMES[kind], value, kind, [f"{count:,} rows", f"{width:,} columns"])
 
@@ -91,9 +87,11 @@ def _profile_frame(name: str, frame: Any, kind: str, facts: list[str]) -> dict[s
         columns, limit, traps = describe_frame(frame.head(MAX_ROWS)), MAX_ROWS, find_traps(frame)
         names, rows = list(frame.columns), frame.head(3).itertuples(index=False, name=None)
     else:
-        columns, limit, traps = _describe_columns(frame, kind), MAX_VALUES, []
+        limit, traps = MAX_VALUES, list[str]()
         names = list(frame.column_names if kind == "pyarrow" else frame.columns)
-        rows = zip(*(_values(frame, kind, column, 3) for column in names[:MAX_COLUMNS]), strict=True)
+        shown = names[:MAX_COLUMNS]
+        columns = [describe_column(str(name), _values(frame, kind, name, limit)) for name in shown]
+        rows = zip(*(_values(frame, kind, name, 3) for name in shown), strict=True)
     return {
         "format": name,
         "facts": facts,
@@ -106,12 +104,6 @@ def _profile_frame(name: str, frame: Any, kind: str, facts: list[str]) -> dict[s
 
 def _row(values: Iterable[object]) -> str:
     return ", ".join(map(_cell, itertools.islice(values, MAX_COLUMNS)))
-
-
-def _describe_columns(table: Any, kind: str) -> list[dict[str, Any]]:
-    """Describe the columns of a table of polars or Arrow by their values."""
-    names = (table.column_names if kind == "pyarrow" else table.columns)[:MAX_COLUMNS]
-    return [describe_column(str(name), _values(table, kind, name, MAX_VALUES)) for name in names]
 
 
 def _values(table: Any, kind: str, name: str, count: int) -> list[Any]:

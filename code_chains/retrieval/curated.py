@@ -65,7 +65,7 @@ def write_vectors() -> None:
 def curated_folder() -> Path:
     """Return the folder of the curated snippets: in the package, or beside it in a checkout."""
     package = Path(__file__).parents[1]
-    return next(folder for folder in (package / "curated", package.parent / "snippets") if folder.is_dir())
+    return next(filter(Path.is_dir, (package / "curated", package.parent / "snippets")))
 
 
 def curated_snippets(embedding: Embeddings | str | None = None) -> SnippetStore:
@@ -74,7 +74,7 @@ def curated_snippets(embedding: Embeddings | str | None = None) -> SnippetStore:
 
     embedding = resolve_embedding(embedding)
     documents = read_folder(curated_folder())
-    content = "".join(sorted(digest(document) for document in documents)) + identity(embedding)
+    content = "".join(sorted(map(digest, documents))) + identity(embedding)
     folder = cache_folder(content)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

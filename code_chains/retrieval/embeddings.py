@@ -166,7 +166,7 @@ def identity(embedding: Embeddings) -> str:
         return embedding.identity
     model = getattr(embedding, "model", None) or getattr(embedding, "model_name", None)
     size = getattr(embedding, "dimensions", None)
-    return ":".join(str(part) for part in (type(embedding).__name__, model, size) if part)
+    return ":".join(map(str, filter(None, (type(embedding).__name__, model, size))))
 
 
 class _MiniLM:

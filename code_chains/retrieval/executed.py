@@ -10,6 +10,7 @@ from typing import NamedTuple
 from langchain_core.documents import Document
 from pydantic import TypeAdapter
 
+from code_chains.analysis.dotted_names import root_of
 from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.inputs import shortened
 from code_chains.retrieval.prose import is_prose
@@ -65,7 +66,7 @@ def run_examples(documents: Iterable[Document], run: Run) -> tuple[list[Document
     found = {str(one.metadata.get("source") if is_reference(one) else one.id): one for one in documents}
     references = {name: one for name, one in found.items() if one.metadata.get("examples")}
     programs = {name: one for name, one in found.items() if _is_program(one)}
-    packages = {name.partition(".")[0] for name in references} or {"sys"}
+    packages = set(map(root_of, references)) or {"sys"}
     if not all(_is_usable(package, run) for package in packages):
         return [], ExampleRuns([], {}, [*references, *programs])
     errors: dict[str, str] = {}

@@ -31,7 +31,7 @@ def identifiers_in(query: str) -> list[str]:
         ['vat', 'Invoice.total', 'net_amount']
     """
     text = query[:MAX_QUERY_CHARS]
-    plain = [match for match in _PLAIN.findall(text) if _CODE_LIKE.search(match)]
+    plain = filter(_CODE_LIKE.search, _PLAIN.findall(text))
     found = dict.fromkeys([*_QUOTED.findall(text), *_CALLED.findall(text), *plain])
     return [name for name in found if name not in _COMMON][:MAX_IDENTIFIERS]
 

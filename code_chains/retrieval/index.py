@@ -73,7 +73,7 @@ class SnippetIndex:
                 f"These vectors have {vectors.shape[1]} dimensions; those of the store have {self._faiss.d}."
                 " Use the embeddings that the store was made with."
             )
-        self.delete(str(document.id) for document in documents)
+        self.delete(map(id_of, documents))
         numbers = range(self._next_number, self._next_number + len(documents))
         self._next_number += len(documents)
         self._faiss.add_with_ids(vectors, np.array(numbers, np.int64))
@@ -152,6 +152,11 @@ class SnippetIndex:
         return self.search(vector, k, allowed, named), self.search(vector, k, allowed, worded)
 
 
+def id_of(document: Document) -> str:
+    """Return the id of a document that has one."""
+    return str(document.id)
+
+
 def select_diverse(scores: Vectors, vectors: Vectors, k: int, weight: float) -> list[int]:
     """Return positions of vectors with high scores that differ from each other.
 
@@ -192,7 +197,7 @@ def _matches(value: object, expected: object) -> bool:
         return True
     if not isinstance(expected, Collection) or isinstance(expected, str | Mapping):
         return False
-    return value in expected if isinstance(value, Hashable) else any(value == element for element in expected)
+    return value in (expected if isinstance(value, Hashable) else list(expected))
 
 
 # -- FAISS ---------------------------------------------------------------------------------------------------

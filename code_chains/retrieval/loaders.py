@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import names_in, parse
 from code_chains.errors import InputError
 from code_chains.retrieval.prose import PROSE, Section, decode, markdown_of_html, markdown_of_rst, paragraphs
 from code_chains.storage.files import open_regular
@@ -123,8 +123,8 @@ def read_file(path: str | Path, *, root: str | Path | None = None) -> list[Docum
 def unread_files(folder: str | Path) -> dict[str, str]:
     """Return the files under a folder that `read_folder` leaves out, with the reason; not those of hidden folders."""
     root = Path(folder).expanduser().resolve()
-    unread = {path.relative_to(root).as_posix(): _why_unread(path) for path in sorted(_files(root))}
-    return {name: reason for name, reason in unread.items() if reason}
+    paths = sorted(_files(root))
+    return {path.relative_to(root).as_posix(): why for path in paths if (why := _why_unread(path))}
 
 
 def _why_unread(path: Path) -> str:
@@ -172,8 +172,8 @@ def _module(source: str, name: str, tree: ast.Module, definitions: Sequence[_Def
 def _words_of_text(text: str) -> str:
     """Return the first words of source, those of its comments before those of its code."""
     comments = " ".join(_COMMENT.findall(text))
-    found = [words(word) for word in _WORD.findall(f"{comments} {text}")]
-    return " ".join(islice(dict.fromkeys(found), _MAX_WORDS))
+    found = dict.fromkeys(map(words, _WORD.findall(f"{comments} {text}")))
+    return " ".join(islice(found, _MAX_WORDS))
 
 
 def split_markdown(text: str, name: str) -> list[Document]:
@@ -263,20 +263,14 @@ def split_text(text: str, name: str, language: str) -> list[Document]:
 
     options: Mapping[str, Any] = {"chunk_size": CHUNK_CHARS, "chunk_overlap": 0, "add_start_index": True}
     splitter = RecursiveCharacterTextSplitter.from_language(Language(language), **options)
-    pieces = splitter.create_documents([text])
-    lines = [text.count("\n", 0, piece.metadata["start_index"]) + 1 for piece in pieces]
-    snippets = [
-        _snippet(
-            piece.page_content,
-            name,
-            title=words(Path(name).stem),
-            about=_words_of_text(piece.page_content),
-            language=language,
-            line=line,
-            part=f"L{line}",
+    title, snippets = words(Path(name).stem), []
+    for piece in splitter.create_documents([text]):
+        code, about = piece.page_content, _words_of_text(piece.page_content)
+        line = text.count("\n", 0, piece.metadata["start_index"]) + 1
+        snippet = _snippet(
+            code, name, title=title, about=about, language=language, line=line, part=f"L{line}"
         )
-        for piece, line in zip(pieces, lines, strict=True)
-    ]
+        snippets.append(snippet)
     return _numbered(snippets)
 
 
@@ -357,9 +351,8 @@ def _definition(
 ) -> Document:
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     code = "\n".join(lines[first - 1 : node.end_lineno])
-    used_names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-    needed = {text for used_name in used_names for text in imports.get(used_name, ())}
-    above = [text for text in imports[_ALL] if text in needed] if needed else []
+    needed = {text for used_name in names_in(node) for text in imports.get(used_name, ())}
+    above = [text for text in imports[_ALL] if text in needed]
     whole = "\n\n\n".join(filter(None, ["\n".join(above), code]))
     about = ast.get_docstring(node) or about
     return _snippet(whole, name, title=words(node.name), about=about, line=first, part=node.name)
@@ -406,7 +399,7 @@ def _snippet(
 def _split_questions(about: str) -> tuple[str, list[str]]:
     """Split a description from its last paragraph, if all lines of that are questions."""
     first, _, last = about.rstrip().rpartition("\n\n")
-    questions = [line.strip() for line in last.splitlines()]
+    questions = list(map(str.strip, last.splitlines()))
     is_short = len(questions) <= MAX_QUESTIONS and len(last) <= MAX_QUESTIONS_CHARS
     if first.strip() and is_short and all(question.endswith(("?", "？")) for question in questions):
         return first, questions

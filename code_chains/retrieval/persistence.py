@@ -17,7 +17,7 @@ from langchain_core.documents import Document
 
 from code_chains.errors import StoreError
 from code_chains.retrieval.embeddings import Vectors
-from code_chains.retrieval.index import SnippetIndex
+from code_chains.retrieval.index import SnippetIndex, id_of
 from code_chains.retrieval.prose import PROSE
 from code_chains.storage.files import open_regular
 from code_chains.storage.sqlite import SqliteStore
@@ -214,11 +214,11 @@ def _row(key: str, value: bytes) -> tuple[str, bytes, int, float]:
 def _encoded(index: SnippetIndex, ids: list[str]) -> Iterator[list[tuple[str, bytes, int, float]]]:
     for start in range(0, len(ids), BATCH_ROWS):
         batch = ids[start : start + BATCH_ROWS]
-        vectors = index.vectors_by_id(batch).astype(_VECTOR)
-        documents = [index.get(one) for one in batch]
-        heads = [json.dumps([one.id, one.page_content, one.metadata]) for one in documents if one]
-        pairs = zip(batch, heads, vectors, strict=True)
-        yield [_row(_key(one), head.encode() + b"\0" + vector.tobytes()) for one, head, vector in pairs]
+        vectors, rows = index.vectors_by_id(batch).astype(_VECTOR), []
+        for one, vector in zip(filter(None, map(index.get, batch)), vectors, strict=True):
+            head = json.dumps([one.id, one.page_content, one.metadata])
+            rows.append(_row(_key(id_of(one)), head.encode() + b"\0" + vector.tobytes()))
+        yield rows
 
 
 def _decoded(values: Iterable[bytes]) -> tuple[list[Document], Vectors | None]:
@@ -236,7 +236,7 @@ def _decoded(values: Iterable[bytes]) -> tuple[list[Document], Vectors | None]:
         tails.append(tail)
     if not documents:
         return [], None
-    if len({document.id for document in documents}) < len(documents):
+    if len(set(map(id_of, documents))) < len(documents):
         raise ValueError("it holds a snippet twice")
     if len(set(map(len, tails))) > 1 or not tails[0]:
         raise ValueError("its vectors differ in length")

@@ -14,7 +14,7 @@ from langchain_core.vectorstores import VectorStore
 
 from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors, identity, resolve_embedding
 from code_chains.retrieval.identifiers import identifiers_in
-from code_chains.retrieval.index import Filter, SnippetIndex, select_diverse
+from code_chains.retrieval.index import Filter, SnippetIndex, id_of, select_diverse
 from code_chains.retrieval.persistence import searched_text
 from code_chains.retrieval.references import distinct_texts, is_reference, signature_of
 
@@ -63,11 +63,11 @@ class SnippetSearch(VectorStore):
     def all_references(self, max_chars: int) -> list[Document]:
         """Return all references of packages, in the order of their names; none if together they are longer than that."""
         with self._lock:
-            references = [one for one in self._index.documents.values() if is_reference(one)]
+            references = list(filter(is_reference, self._index.documents.values()))
             # Invariant: under the lock only as much is read as may be shown, however large the store is.
             if not references or len(references) > max_chars // MIN_REFERENCE_CHARS:
                 return []
-            references = [_copy(one) for one in sorted(references, key=_id_of)]
+            references = list(map(_copy, sorted(references, key=id_of)))
         return references if sum(map(len, distinct_texts(references))) <= max_chars else []
 
     def signatures(self, names: Iterable[str], misspelt: Iterable[str] = ()) -> list[str]:
@@ -173,7 +173,7 @@ class SnippetSearch(VectorStore):
         return self._diverse(self._normalized_query(embedding), k, fetch_k, lambda_mult, filter)
 
     def _embed(self, snippets: Iterable[Document]) -> Vectors:
-        texts = [searched_text(snippet) for snippet in snippets]
+        texts = list(map(searched_text, snippets))
         if isinstance(self._embedding, OfflineEmbeddings):
             # Not normalized: each part has its own length, and a query selects one of them.
             return self._embedding.documents(texts)
@@ -227,11 +227,7 @@ class SnippetSearch(VectorStore):
         """Return the ids of the snippets of a folder."""
         with self._lock:
             snippets = list(self._index.documents.values())
-        return {str(snippet.id) for snippet in snippets if snippet.metadata.get("origin") == origin}
-
-
-def _id_of(document: Document) -> str:
-    return str(document.id)
+        return {id_of(snippet) for snippet in snippets if snippet.metadata.get("origin") == origin}
 
 
 def _distinct(matches: Iterable[tuple[Document, float]]) -> list[tuple[Document, float]]:

@@ -19,6 +19,7 @@ from code_chains.errors import InputError, StoreError
 from code_chains.retrieval import persistence
 from code_chains.retrieval.embeddings import identity
 from code_chains.retrieval.executed import ExampleRuns, Run, run_examples
+from code_chains.retrieval.index import id_of
 from code_chains.retrieval.loaders import digest, read_file, read_folder
 from code_chains.retrieval.search import SnippetSearch
 from code_chains.storage.files import is_private
@@ -296,13 +297,13 @@ class SnippetStore(SnippetSearch):
                 f"There are {len(documents)} snippets, but {len(ids)} ids. Pass one for each snippet."
             )
         snippets = list(map(_validated, documents, ids or repeat(None)))
-        latest = {str(snippet.id): snippet for snippet in snippets}
+        latest = {id_of(snippet): snippet for snippet in snippets}
         changed = self._changed(latest.values())
         if changed:
             vectors = self._embed(changed)
             with self._lock:
                 self._index.put(changed, vectors)
-        return [str(snippet.id) for snippet in snippets]
+        return list(map(id_of, snippets))
 
     def run_examples(self, run: Run) -> ExampleRuns:
         """Run the examples of packages and of snippets once; from now on those that failed are not shown, and outputs are.
@@ -320,7 +321,7 @@ class SnippetStore(SnippetSearch):
         with self._lock:
             kept = [one for one in changed if one.id in self._index.ids]
             if kept:  # What they are searched by stays the same.
-                self._index.put(kept, self._index.vectors_by_id(str(one.id) for one in kept))
+                self._index.put(kept, self._index.vectors_by_id(map(id_of, kept)))
         return report
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
@@ -342,7 +343,7 @@ class SnippetStore(SnippetSearch):
         """
         origin = _origin(folder)
         with self._update_lock:
-            current = {str(snippet.id): snippet for snippet in _read_snippets(folder, origin)}
+            current = {id_of(snippet): snippet for snippet in _read_snippets(folder, origin)}
             changed = self._changed(current.values())
             vectors = self._embed(changed) if changed else None
             # One critical section: nobody sees the additions without the deletions.

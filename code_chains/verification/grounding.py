@@ -190,12 +190,8 @@ def _check_numbers(
 
 def _is_supported(match: re.Match[str], numbers: _SourceNumbers, *, loosely: bool) -> bool:
     number = Number(match[0])
-    if (
-        number.whole is not None
-        and number.whole <= _MAX_COUNT
-        and number.whole in numbers.counts
-        and not loosely
-    ):
+    is_count = number.whole is not None and number.whole <= _MAX_COUNT and number.whole in numbers.counts
+    if is_count and not loosely:
         return True
     return any(numbers.has(value, half) for value, half in _meanings(match, number, loosely=loosely))
 

@@ -7,14 +7,15 @@ import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from .columns import Column, classify, conversion, literal, with_conversions
+from .columns import Column, classify, conversion, key_of, literal, with_conversions
 from .delimited import note_omissions
 from .dialect import Dialect, Row, is_value
 from .encoding import Text
-from .frames import Json, describe_frame, plural, row_text
+from .frames import Json, describe_frame, plural, row_text, texts_in
 from .layout import layout_of
 from .source import Source
 from .table import Table, add_note, unique_names
@@ -37,26 +38,22 @@ def profile_cells(setup: Sequence[str], call: str, names: dict[str, Any] | None 
         names = {}
         exec("\n".join(setup), names)
     frame = eval(call, names)  # noqa: S307
-    columns = [_classified(key, frame.iloc[:, index]) for index, key in enumerate(frame.columns)]
+    columns = [_classified(key, series) for key, series in frame.items()]
     keys = list(frame.columns)
-    conversions = {
-        column.key: _converted(column)
-        for column, key in zip(columns, keys, strict=True)
-        if keys.count(key) == 1
-    }
-    conversions = {key: line for key, line in conversions.items() if line}
+    conversions, marks, doubts = dict[str, str](), list[str](), list[str]()
+    for key, column in zip(keys, columns, strict=True):
+        if keys.count(key) == 1 and (line := _converted(column)):
+            conversions[column.key] = line
+        if column.missing:
+            marks.append(f"{column.key}: {', '.join(column.missing)} is read as missing")
+        if column.doubt:
+            doubts.append(f"{column.key}: {column.doubt}")
     names["frame"] = frame
     try:
         exec("\n".join(with_conversions("frame", conversions)), names)
     except ValueError:  # Below the rows that were looked at are others.
         conversions, names["df"] = {}, frame
     frame = names["df"]
-    doubts = [f"{column.key}: {column.doubt}" for column in columns if column.doubt]
-    marks = [
-        f"{column.key}: {', '.join(column.missing)} is read as missing"
-        for column in columns
-        if column.missing
-    ]
     return {
         "facts": [plural(len(frame), "row"), plural(len(keys), "column")],
         "read": [*setup, *with_conversions(call, conversions)],
@@ -98,7 +95,7 @@ def _groups(tables: Sequence[list[list[str | None]]]) -> list[tuple[int, int]]:
     for index, rows in enumerate(tables):
         first = tables[groups[-1][0]] if groups else rows
         is_next = bool(groups) and groups[-1][1] == index and len(rows[0]) == len(first[0])
-        if is_next and (rows[0] == first[0] or any(is_value(cell) for cell in rows[0] if cell)):
+        if is_next and (rows[0] == first[0] or any(map(is_value, filter(None, rows[0])))):
             groups[-1] = (groups[-1][0], index + 1)
         elif len(rows) > 1 and len(rows[0]) > 1 and len(rows) * len(rows[0]) <= MAX_CELLS:
             groups.append((index, index + 1))
@@ -107,9 +104,7 @@ def _groups(tables: Sequence[list[list[str | None]]]) -> list[tuple[int, int]]:
 
 def has_header(frame: Any) -> bool | None:
     """Return whether the names of a frame of texts are a header, and no row of values; None if that is not certain."""
-    typed = list(
-        filter(_has_type, (_classified(key, frame.iloc[:, index]) for index, key in enumerate(frame.columns)))
-    )
+    typed = list(filter(_has_type, (_classified(key, series) for key, series in frame.items())))
     return not any(is_value(column.name) for column in typed) if typed else None
 
 
@@ -118,10 +113,8 @@ def _has_type(column: Column) -> bool:
 
 
 def _classified(key: Any, series: Any) -> Column:
-    texts = [value for value in series.head(MAX_CLASSIFIED).tolist() if isinstance(value, str)]
-    column = classify(str(key), texts)
-    column.key = literal(key) if isinstance(key, str) else repr(key)
-    return column
+    texts = texts_in(series.head(MAX_CLASSIFIED).tolist())
+    return replace(classify(str(key), texts), key=key_of(key))
 
 
 def _converted(column: Column) -> str:
@@ -195,7 +188,7 @@ def profile_fixed(source: Source, text: Text) -> Json | None:
     """Describe a table whose columns are as wide in each line, or divided by blanks but for the last; None if it is none."""
     if not _is_short(source, text) or "\t" in text.text or importlib.util.find_spec("pandas") is None:
         return None
-    lines = [line.rstrip() for line in io.StringIO(text.text, newline=None)]
+    lines = list(map(str.rstrip, io.StringIO(text.text, newline=None)))
     if max(map(len, lines), default=0) > MAX_LINE_CHARS:
         return None
     filled = {n: line for n, line in enumerate(lines) if line and not _is_underline(line)}
@@ -240,12 +233,8 @@ def _profile_spans(
     names, title = layout.names or [], layout.titles[-1].fields[0] if layout.titles else ""
     columns = [classify("", layout.column(index)) for index in range(len(spans))]
     is_unnamed = layout.names is None and len(title.split()) >= len(spans)
-    if (
-        is_unnamed
-        or any("  " in name for name in names)
-        or not any(map(_has_type, columns))
-        or not layout.rows
-    ):
+    has_gaps = any("  " in name for name in names)
+    if is_unnamed or has_gaps or not any(map(_has_type, columns)) or not layout.rows:
         return None
     table, last = Table(source, text, layout), layout.rows[-1].line
     arguments = f'{literal(source.name)}, colspecs={spans}, dtype="str", encoding="{text.encoding}"'
@@ -288,13 +277,8 @@ def _profile_words(source: Source, text: Text, start: int, rows: list[str]) -> J
         f"rows = [line.strip().split(None, {most}) for line in {opened} if line.strip()]",
     ]
     notes = [f"{plural(start, 'line')} left out: above the table"] if start else []
-    return _fixed(
-        text,
-        setup,
-        FRAME,
-        [*notes, f"what is beyond {most} words of a line is its last column"],
-        len(rows) - 1,
-    )
+    notes.append(f"what is beyond {most} words of a line is its last column")
+    return _fixed(text, setup, FRAME, notes, len(rows) - 1)
 
 
 def _fixed(text: Text, setup: Sequence[str], call: str, notes: Sequence[str], rows: int) -> Json | None:

@@ -194,6 +194,11 @@ def mapping(items: Mapping[str, str]) -> str:
     return "{" + ", ".join(map(": ".join, items.items())) + "}"
 
 
+def key_of(name: object) -> str:
+    """Return the name of a column as Python writes it."""
+    return literal(name) if isinstance(name, str) else repr(name)
+
+
 def literal(text: str) -> str:
     """Return text as a literal of Python, in double quotes where that is possible."""
     quoted = repr(text)

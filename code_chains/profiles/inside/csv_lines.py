@@ -46,7 +46,7 @@ def _csv_lines(table: Table) -> list[str]:
         names, first = f"[{', '.join(map(literal, unique_names(table)))}]", layout.header_rows
     if layout.surplus == "labels":
         names = f'["Unnamed: 0", *{names}]'
-    footer = sum(not row.is_blank for row in layout.footer)
+    footer = len(layout.remarks)
     part = f"[{first if layout.names else ''}:{-footer if footer else ''}]"
     rows = f"[dict(zip({names}, row)) for row in records{part}]" if layout.names else f"records{part}"
     return [
@@ -73,5 +73,5 @@ def _add_number_note(table: Table) -> None:
     steps = f'.replace("{table.thousands}", "")' if table.thousands else ""
     if table.decimal == ",":
         steps += '.replace(",", ".")'
-    if steps and table.numbers:
+    if steps and table.columns_of("number"):
         add_hint(table, f"all fields are text; numbers are read with float(text{steps})")

@@ -55,7 +55,7 @@ def note_omissions(table: Table) -> None:
     if table.is_spaced and any(map(_may_be_two, map(layout.column, range(layout.width)))):
         add_note(table, "columns may touch each other, as one has digits and then letters")
     _note_names(table)
-    below = [row for row in layout.footer if not row.is_blank]
+    below = layout.remarks
     if layout.other_tables:
         rest = f", with {plural(len(below), 'line')} below this table" if below else ""
         add_note(table, f"another table is left out, which begins in {listed(layout.other_tables)}{rest}")

@@ -133,8 +133,7 @@ def _are_decimals(head: str) -> bool:
 
 def _scored(head: str, dialects: Iterable[Dialect]) -> dict[Dialect, float]:
     """Return the scores of the dialects that divide lines."""
-    scores = {dialect: _score(head, dialect) for dialect in dialects}
-    return {dialect: score for dialect, score in scores.items() if score > 0}
+    return {dialect: score for dialect in dialects if (score := _score(head, dialect)) > 0}
 
 
 def _variants(dialect: Dialect, head: str) -> Iterator[Dialect]:
@@ -142,7 +141,7 @@ def _variants(dialect: Dialect, head: str) -> Iterator[Dialect]:
     delimiter = dialect.delimiter
     for quote in ('"', "'"):
         begins = f"{delimiter} {quote}" in head
-        if begins or any(f"{before}{quote}" in f"\n{head}" for before in (delimiter, "\n")):
+        if begins or f"{delimiter}{quote}" in head or f"\n{quote}" in f"\n{head}":
             quoted = replace(dialect, quote=quote, is_padded=begins)
             yield quoted
             # Invariant: a backslash before a quote that ends a field is part of the field.

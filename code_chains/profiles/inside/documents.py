@@ -12,7 +12,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from .columns import literal
+from .columns import key_of, literal
 from .encoding import Text
 from .frames import (
     MAX_ROW_CHARS,
@@ -148,7 +148,7 @@ def profile_value(kind: str, value: Any, read: list[str], facts: list[str]) -> J
     profile: Json = {"format": kind, "facts": facts, "read": read}
     if rows is None:
         return profile | {"structure": _structure(value, 0)[:1200]}
-    place = "data" + "".join(map("[{}]".format, map(_key, path)))
+    place = "data" + "".join(map("[{}]".format, map(key_of, path)))
     if importlib.util.find_spec("pandas"):
         read.insert(1, "import pandas as pd")
         has_nested = any(dict in map(type, row.values()) for row in rows[:100])
@@ -177,10 +177,6 @@ def _is_table(value: Any) -> str:
         return ""
     has_names = all(isinstance(name, str) for name in rows[0]) and len(set(rows[0])) == len(rows[0])
     return "names" if has_names and rows[0] not in rows[1:] else "none"
-
-
-def _key(key: Any) -> str:
-    return literal(key) if isinstance(key, str) else repr(key)
 
 
 def missing_packages(*names: str) -> list[str]:

@@ -31,14 +31,13 @@ def run_lines(lines: Iterable[str], **names: Any) -> Any:
 
 def describe_frame(frame: Any) -> list[Json]:
     """Describe the first columns of a frame: name, type, missing values and range."""
-    columns = enumerate(frame.columns[:MAX_COLUMNS])
-    return [_describe_series(str(name), frame.iloc[:, position]) for position, name in columns]
+    return [_describe_series(name, series) for name, series in itertools.islice(frame.items(), MAX_COLUMNS)]
 
 
-def _describe_series(name: str, series: Any) -> Json:
+def _describe_series(name: object, series: Any) -> Json:
     missing = int(series.isna().sum())
     kind, detail = _kind_and_detail(series, series.dropna())
-    return {"name": name[:200], "type": kind, "detail": detail, "missing": missing}
+    return {"name": str(name)[:200], "type": kind, "detail": detail, "missing": missing}
 
 
 def _kind_and_detail(series: Any, values: Any) -> tuple[str, str]:
@@ -86,9 +85,19 @@ def describe_lists(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[
     return describe_rows([dict(zip(names, row, strict=False)) for row in rows])
 
 
+def without_none(values: Iterable[Any]) -> list[Any]:
+    """Return the values that are there."""
+    return [value for value in values if value is not None]
+
+
+def texts_in(values: Iterable[Any]) -> list[str]:
+    """Return the values that are texts."""
+    return [value for value in values if isinstance(value, str)]
+
+
 def describe_column(name: str, values: Sequence[Any]) -> Json:
     """Describe values, of which those that are None are missing."""
-    present = [value for value in values if value is not None]
+    present = without_none(values)
     kind, detail = describe_values(present)
     return {"name": name[:200], "type": kind, "detail": detail, "missing": len(values) - len(present)}
 

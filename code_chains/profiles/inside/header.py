@@ -94,9 +94,8 @@ def names_below(first: Row, second: Row, others: Sequence[Row]) -> bool:
     """Return whether a second row completes the names of the first: where that has gaps, or is about groups."""
     if second.width > first.width or second.is_blank or not others:
         return False
-    filled = [index for index, cell in enumerate(second.cells) if cell]
-    gaps = [index for index in filled if not first.cells[index]]
-    names = [second.cells[index] for index in filled]
+    names = list(filter(None, second.cells))
+    gaps = [index for index, name in enumerate(second.cells) if name and not first.cells[index]]
     begins_apart = not (first.cells[0] and second.cells[0])
     are_groups = not any(name and beside for name, beside in itertools.pairwise([*first.cells, "-"]))
     completes = any(gaps) and (gaps[0] > 0 or all(second.cells))

@@ -113,6 +113,11 @@ class Layout:
         """The rows among the others that are none, in their order."""
         return sorted(itertools.chain.from_iterable(self.skipped.values()), key=attrgetter("index"))
 
+    @property
+    def remarks(self) -> list[Row]:
+        """The rows below the table that are not blank."""
+        return [row for row in self.footer if not row.is_blank]
+
     def column(self, index: int) -> list[str]:
         """Return the fields of a column."""
         return [row.fields[index] for row in self.rows if index < row.width]
@@ -248,11 +253,8 @@ def is_other_table(above: list[Row], rows: list[Row]) -> bool:
         or set(widths(below)) != {header.width}
     ):
         return False
-    typed = [
-        index
-        for index, column in enumerate(zip(*(row.cells for row in below), strict=True))
-        if are_values(column)
-    ]
+    columns = enumerate(zip(*(row.cells for row in below), strict=True))
+    typed = [index for index, column in columns if are_values(column)]
     alike = [row for row in above[-MAX_TITLE_ROWS:] if row.width == header.width and not row.is_blank]
     # Invariant: a row of a table has values where its other rows have them, and no names.
     return len(typed) > 0 and (not alike or any(are_values(cells_of(alike[-20:], index)) for index in typed))

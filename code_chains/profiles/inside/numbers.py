@@ -169,11 +169,8 @@ class _Evidence:
         if self.is_whole:
             return not self.units and (self.is_phone or any(map(_is_code, self.bodies)))
         # Invariant: some codes of digits and letters look like powers of ten; numbers have a sign or a point there.
-        return (
-            self.is_digits
-            and 0 < len(self.exponents) < len(self.bodies)
-            and all(each[1].isdigit() for each in self.exponents)
-        )
+        are_some = 0 < len(self.exponents) < len(self.bodies)
+        return self.is_digits and are_some and all(each[1].isdigit() for each in self.exponents)
 
 
 def _is_code(digits: str) -> bool:

@@ -6,10 +6,11 @@ import io
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from .columns import WORDS, Column, classify, conversion, literal, mapping, with_conversions
+from .columns import WORDS, Column, classify, conversion, key_of, literal, mapping, with_conversions
 from .frames import Json, describe_frame, plural, run_lines
 from .header import are_long
 from .table import (
@@ -122,9 +123,7 @@ def _names_read(table: Table, arguments: dict[str, str]) -> list[Any]:
 
 
 def _classified(key: Any, name: str, texts: Sequence[str]) -> Column:
-    column = classify(name, texts)
-    column.key = literal(key) if isinstance(key, str) else repr(key)
-    return column
+    return replace(classify(name, texts), key=key_of(key))
 
 
 def _profile(table: Table, frame: Any, sampled: int) -> Json:
@@ -394,9 +393,8 @@ def _add_dates(table: Table) -> None:
 
 def _add_missing(table: Table) -> None:
     """Say what stands for missing values: in numbers and dates any mark, in texts no word that may be meant."""
-    typed = [column for column in table.columns if column.kind in ("number", "date") or column.missing]
-    texts = [column for column in table.columns if column.kind in ("text", "identifier")]
-    marks = {column.key: column.missing for column in typed if column.missing}
+    texts = table.columns_of("text", "identifier")
+    marks = {column.key: column.missing for column in table.columns if column.missing}
     words = set[str]().union(*map(attrgetter("words"), texts))
     if not words and marks:
         every = _list(sorted(set[str]().union(*marks.values())))
@@ -413,8 +411,8 @@ def _add_missing(table: Table) -> None:
 
 
 def _each(marks: Mapping[str, Iterable[str]]) -> str:
-    lists = {key: _list(sorted(texts)) for key, texts in marks.items()}
-    return mapping(dict(itertools.islice(lists.items(), MAX_SPECIAL_COLUMNS)))
+    shown = itertools.islice(marks.items(), MAX_SPECIAL_COLUMNS)
+    return mapping({key: _list(sorted(texts)) for key, texts in shown})
 
 
 def _list(texts: Iterable[str]) -> str:

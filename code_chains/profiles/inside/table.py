@@ -31,10 +31,9 @@ class Table:
     decimal: str = "."
     thousands: str = ""
 
-    @property
-    def numbers(self) -> list[Column]:
-        """Its columns of numbers."""
-        return [column for column in self.columns if column.kind == "number"]
+    def columns_of(self, *kinds: str) -> list[Column]:
+        """Return its columns of some kinds."""
+        return [column for column in self.columns if column.kind in kinds]
 
 
 def unique_names(table: Table) -> list[str]:
@@ -77,7 +76,7 @@ def quoted(text: str) -> str:
 
 def separators(table: Table) -> tuple[str, str]:
     """Return the separators of most numbers of the file."""
-    formats = list(filter(None, map(attrgetter("number"), table.numbers)))
+    formats = list(filter(None, map(attrgetter("number"), table.columns_of("number"))))
     plain = list(filter(attrgetter("is_plain"), formats))
     decimal = _most_common("decimal", plain) or _most_common("decimal", formats)
     if not decimal:

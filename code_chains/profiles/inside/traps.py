@@ -66,7 +66,7 @@ def _totals(frame: Any) -> Iterator[str]:
     labels = [position for position in range(len(frame.columns)) if _has_texts(frame.iloc[:, position])]
     for position in labels[:3]:
         texts = _texts(frame.iloc[:, position])
-        totals = [text for text in texts if any(kind.fullmatch(text) for kind in (TOTAL, AVERAGE, _SUBTOTAL))]
+        totals = list(filter(_is_total, texts))
         count = int(frame.iloc[:, position].isin(totals).sum()) if totals else 0
         if 0 < count <= MAX_TOTAL_SHARE * len(frame) and len(frame.columns) > 1:
             what = "an average" if AVERAGE.fullmatch(totals[0]) else "a total"
@@ -92,6 +92,10 @@ def _ends_in_sum(frame: Any) -> bool:
         and bool(((above[last.index] - last).abs() <= 1e-6 * last.abs()).all())
         and bool(last.any())
     )
+
+
+def _is_total(text: str) -> bool:
+    return bool(TOTAL.fullmatch(text) or AVERAGE.fullmatch(text) or _SUBTOTAL.fullmatch(text))
 
 
 def _odd_rows(frame: Any) -> Iterator[str]:

@@ -65,10 +65,10 @@ def profile_html(source: Source, text: Text) -> Json | None:
         return profile | {"notes": notes}
     if len(text.text) > MAX_CHARS or not source.is_complete or _WIDE_CELL.search(text.text):
         return profile | {"notes": ["it or its cells are too long for its tables to be looked at"]}
-    return profile | _html_tables(source, text, opened)
+    return profile | _html_tables(text, opened)
 
 
-def _html_tables(source: Source, text: Text, opened: str) -> Json:
+def _html_tables(text: Text, opened: str) -> Json:
     setup = [
         "import io, lxml.html",
         "import pandas as pd",

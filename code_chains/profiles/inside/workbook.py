@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, cast
 
-from .columns import PANDAS_MISSING, Column, classify, conversion, literal, mapping, with_conversions
-from .frames import Json, describe_frame, plural, run_lines
+from .columns import PANDAS_MISSING, Column, classify, conversion, key_of, literal, mapping, with_conversions
+from .frames import Json, describe_frame, plural, run_lines, texts_in, without_none
 from .markup import Sheet, first_rows, read_sheets
 from .numbers import NumberFormat
 from .sheet import Area, Cells, SheetTable, are_texts, cell_text, find_table, letters, row_text
@@ -178,7 +178,7 @@ def _profile_sheet(source: Source, book: Any, sheet: Sheet, sheets: list[Sheet])
     _fill_groups(part, list(frame.columns))
     for index, key in enumerate(frame.columns[:MAX_SPECIAL_COLUMNS]):
         if _is_name(key):
-            _convert(part, _key(key), part.column(index))
+            _convert(part, key_of(key), part.column(index))
     if len(frame.columns) > MAX_SPECIAL_COLUMNS:
         part.notes.append(f"texts in columns after the first {MAX_SPECIAL_COLUMNS} were not looked at")
     _note_formats(part, book, frame.columns)
@@ -286,7 +286,7 @@ def _fill_groups(part: Part, keys: list[Any]) -> None:
     """Repeat labels that stand for the rows below: merged ones, or ones in the first column of which most are blank."""
     table, is_outer = part.table, True
     for index, key in enumerate(keys[:MAX_SPECIAL_COLUMNS]):
-        values, name = part.column(index), _key(key)
+        values, name = part.column(index), key_of(key)
         blanks = {row for row, value in zip(table.body, values, strict=True) if value is None}
         merged = _rows_below_merged(part, table.area.left + index)
         are_labels = blanks <= merged and (is_outer or are_texts(values))
@@ -314,21 +314,16 @@ def _is_name(key: object) -> bool:
     return isinstance(key, str | int | float)
 
 
-def _key(key: object) -> str:
-    """Return the name of a column as source."""
-    return literal(key) if isinstance(key, str) else repr(key)
-
-
 def _are_group_labels(labels: list[Any], others: list[Any]) -> bool:
     """Return whether most of the labels are blank, none is twice there, and the values beside them are complete."""
-    filled = [label for label in labels if label is not None]
+    filled = without_none(labels)
     return 2 * len(filled) <= len(labels) and len(filled) == len(set(filled)) and None not in others
 
 
 def _convert(part: Part, key: str, cells: list[Any]) -> None:
     """Convert texts of a column that are numbers or dates, and say which values become missing."""
-    values = [value for value in cells if value is not None]
-    texts = [value for value in values if isinstance(value, str)]
+    values = without_none(cells)
+    texts = texts_in(values)
     if not texts:
         return
     # Whole numbers stand for other values, which must not tell how the texts are to be read.
@@ -384,14 +379,14 @@ def _note_formats(part: Part, book: Any, keys: Iterable[Any]) -> None:
         return
     row, left = part.table.body[0] + 1, part.table.area.left + 1
     cells = next(book.book[part.sheet.name].iter_rows(min_row=row, max_row=row, min_col=left), ())
-    formats = (str(getattr(cell, "number_format", "")) for cell in cells)
     shown = list[str]()
-    for key, shape in zip(keys, formats, strict=False):
+    for key, cell in zip(keys, cells, strict=False):
+        shape = str(getattr(cell, "number_format", ""))
         if "%" in shape:
             shown.append(literal(str(key)))
         elif _ZEROS.fullmatch(shape) and _is_name(key):
-            part.types[_key(key)] = "str"
-            part.conversions[_key(key)] = f"df[{_key(key)}].str.zfill({len(shape)})"
-            part.notes.append(f"{_key(key)} is shown with {len(shape)} digits, so it is read as text")
+            part.types[key_of(key)] = "str"
+            part.conversions[key_of(key)] = f"df[{key_of(key)}].str.zfill({len(shape)})"
+            part.notes.append(f"{key_of(key)} is shown with {len(shape)} digits, so it is read as text")
     if shown:
         part.notes.append(f"{_some(shown)} is shown as percent: 0.25 means 25%")

@@ -38,8 +38,8 @@ class Definitions:
     def public(self) -> dict[Definition, str]:
         """Return what is public, each with the shortest dotted name to import it by; those of few parts first."""
         best: dict[Definition, str] = {}
-        places = {place: module for place, module in self._modules.items() if not _is_private(place)}
-        names = (f"{place}.{name}" for place, module in places.items() for name in self._offered(module))
+        public = [module for path, module in self._modules.items() if "._" not in path]
+        names = (f"{module.path}.{name}" for module in public for name in self._offered(module))
         for dotted in islice(names, MAX_NAMES):
             found = self.resolve(dotted)
             if found is not None:
@@ -82,9 +82,10 @@ class Definitions:
             return self.resolve(member.target_path, hops - 1)
         if module is None or member is not None:
             return _definition(member)
-        sources = (source for source in self._starred(module) if self._gives(source, name))
-        found = (self.resolve(f"{source.path}.{name}", hops - 1) for source in sources)
-        return next((one for one in found if one is not None), None)
+        for source in self._starred(module):
+            if self._gives(source, name) and (found := self.resolve(f"{source.path}.{name}", hops - 1)):
+                return found
+        return None
 
     def _gives(self, module: griffe.Module, name: str) -> bool:
         names = self._exports(module)
@@ -181,10 +182,6 @@ def _add_overloads(owner: griffe.Module | griffe.Class) -> None:
     for member in owner.members.values():
         if isinstance(member, griffe.Class):
             _add_overloads(member)
-
-
-def _is_private(module: str) -> bool:
-    return any(part.startswith("_") for part in module.split(".")[1:])
 
 
 def _length(dotted: str) -> tuple[int, int, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import griffe
 
-from code_chains.analysis.parsing import UNREADABLE, syntax_tree
+from code_chains.analysis.parsing import UNREADABLE, holds, names_in, syntax_tree
 from code_chains.errors import InputError
 from code_chains.storage.files import open_regular
 
@@ -47,7 +47,7 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
     Raises:
         InputError: The package is not installed, or has no source.
     """
-    starts, roots = _locate(name, None if search_path is None else [str(folder) for folder in search_path])
+    starts, roots = _locate(name, None if search_path is None else list(map(str, search_path)))
     paths: dict[str, Path] = {}
     found = (item for start in starts for item in _files_of(start, name))
     for module, path in sorted(islice(found, MAX_FILES), key=lambda item: item[1].suffix):
@@ -70,7 +70,7 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
 def _locate(name: str, search_path: list[str] | None) -> tuple[list[Path], list[Path]]:
     """Return the folders or files of a package or a part of it, its stubs last, and the folders that they must be in."""
     parts = name.split(".") if isinstance(name, str) else [""]
-    if not all(part.isidentifier() for part in parts):
+    if not all(map(str.isidentifier, parts)):
         raise InputError(
             f'{name!r} is not a name of a package to import, such as "acme_tax".{_hint(str(name))}'
         )
@@ -102,7 +102,7 @@ def _places(spec: ModuleSpec | None) -> list[Path]:
     if spec is None or (spec.submodule_search_locations is None and not spec.has_location):
         return []
     if spec.submodule_search_locations is not None:
-        return [path for path in map(Path, spec.submodule_search_locations) if path.is_dir()]
+        return list(filter(Path.is_dir, map(Path, spec.submodule_search_locations)))
     return [Path(spec.origin or "").with_name(f"{spec.name}.py")]
 
 
@@ -115,7 +115,7 @@ def _hint(name: str) -> str:
     firsts = {
         path.parts[0].removesuffix(".py") for path in paths if path.suffix in (".py", *EXTENSION_SUFFIXES)
     }
-    names = sorted(first for first in firsts if first.isidentifier())
+    names = sorted(filter(str.isidentifier, firsts))
     return f" The distribution {name!r} installs {', '.join(map(repr, names[:5]))}." if names else ""
 
 
@@ -160,18 +160,15 @@ class _Visitor(griffe.Visitor):
         kept = {name: members[name] for name in names if name in members and _is_callable(members[name])}
         super().visit(node)
         members.update(kept)
-        if isinstance(node, ast.AsyncFunctionDef) and any(
-            isinstance(one, ast.Yield) for one in ast.walk(node)
-        ):
+        if isinstance(node, ast.AsyncFunctionDef) and holds(node, ast.Yield):
             self.current.members[node.name].labels.add("generator")
 
 
-def _bound(node: ast.AST) -> list[str]:
+def _bound(node: ast.AST) -> set[str]:
     """Return the names that an import or an assignment binds."""
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return [alias.asname or alias.name for alias in node.names]
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+        return {alias.asname or alias.name for alias in node.names}
+    return names_in(*node.targets) if isinstance(node, ast.Assign) else set()
 
 
 def _is_callable(member: griffe.Object | griffe.Alias) -> bool:

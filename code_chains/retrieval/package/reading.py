@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import griffe
@@ -127,7 +127,7 @@ class _References:
         """Return lines about what makes objects of a class, besides its constructor."""
         makers = [lines for maker, lines in self._makers.get(definition, ()) if maker is not user]
         own_first = sorted(makers[:_MAX_MAKERS], key=len)
-        return [line for lines in own_first for line in lines]
+        return list(chain.from_iterable(own_first))
 
     def _find_makers(self) -> dict[Definition, list[tuple[Definition, list[str]]]]:
         """Return by class what returns objects of it and takes none, with lines about it, the shortest first."""
@@ -224,8 +224,9 @@ def _members(owner: str, methods: Mapping[str, Method]) -> list[str]:
     lines = []
     for method in islice(methods.values(), _MAX_METHODS):
         about = docstrings.summary(_doc(method))
-        lines += [f"{line}{about and f'  # {about}'}" for line in _method_calls(owner, method)]
-    return [shortened(line, _MAX_LINE_CHARS) for line in lines]
+        comment = f"  # {about}" if about else ""
+        lines += [shortened(f"{line}{comment}", _MAX_LINE_CHARS) for line in _method_calls(owner, method)]
+    return lines
 
 
 def _reference(

@@ -161,16 +161,15 @@ def _initializers(lineage: Sequence[griffe.Class]) -> list[griffe.Function]:
 
 
 def _is_field_class(node: griffe.Class) -> bool:
-    bases = {_last_name(base) for base in node.bases}
-    return bool(_decorators(node) & _FIELD_DECORATORS or bases & _FIELD_BASES)
+    bases = map(_last_name, node.bases)
+    return bool(_decorators(node) & _FIELD_DECORATORS or _FIELD_BASES.intersection(bases))
 
 
 def _field_parameters(classes: Sequence[griffe.Class]) -> list[griffe.Parameter]:
     """Return the parameters of a constructor that is made of the fields of classes, the base classes first."""
     found: dict[str, griffe.Parameter] = {}
-    options = [str(decorator.value) for decorator in classes[-1].decorators]
     kind = griffe.ParameterKind.positional_or_keyword
-    if any("kw_only=True" in option for option in options):
+    if any("kw_only=True" in str(decorator.value) for decorator in classes[-1].decorators):
         kind = griffe.ParameterKind.keyword_only
     for one in (member for node in classes for member in node.members.values()):
         if not isinstance(one, griffe.Attribute) or one.annotation is None or not _is_parameter(one):

@@ -23,12 +23,12 @@ class Assertions:
 
     def has(self, node: ast.AST) -> bool:
         """Return whether a node asserts something."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return node.func.id in self._names or node.func.id in BENCH_ASSERTIONS
-        is_method = (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _asserts(node.func.attr)
-        )
-        return is_method or isinstance(node, ast.Assert)
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                return name in self._names or name in BENCH_ASSERTIONS
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return _asserts(name)
+        return isinstance(node, ast.Assert)
 
     def are_in(self, tree: ast.AST) -> bool:
         """Return whether something in a tree asserts."""

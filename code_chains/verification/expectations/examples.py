@@ -9,11 +9,6 @@ from dataclasses import dataclass
 
 from code_chains.errors import InputError
 
-_EXCEPTIONS = {
-    name: value
-    for name, value in vars(builtins).items()
-    if isinstance(value, type) and issubclass(value, Exception)
-}
 _OF_CALLS, _OF_RUNS = {"args", "kwargs", "expected"}, {"stdin", "output", "exact"}
 
 
@@ -102,10 +97,9 @@ def _arguments(args: Sequence[object], kwargs: Mapping[object, object]) -> str:
 
 
 def _expected(value: object) -> str:
-    for name, exception in _EXCEPTIONS.items():
-        if exception is value:
-            return name
-    return _literal(value)
+    is_exception = isinstance(value, type) and issubclass(value, Exception)
+    name = getattr(value, "__name__", "") if is_exception else ""
+    return name if name and getattr(builtins, name, None) is value else _literal(value)
 
 
 def _literal(value: object) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from code_chains.analysis.parsing import UNREADABLE, names_in, nodes, syntax_tree
+from code_chains.analysis.parsing import UNREADABLE, called_names, names_in, nodes, syntax_tree
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
 from code_chains.verification.expectations.assertions import Assertions, free_names
@@ -44,10 +44,8 @@ class Expectations:
     @property
     def are_calls(self) -> bool:
         """Whether they call what the program defines, and need nothing that it prints."""
-        called = {node.func.id for node in nodes(self.tests, ast.Call) if isinstance(node.func, ast.Name)}
-        is_of_output = "output" in names_in(self.tests)
-        has_calls = bool(self.calls or called & set(free_names(self.tests)))
-        return has_calls and not is_of_output and not self.runs
+        has_calls = bool(self.calls or called_names(self.tests).intersection(free_names(self.tests)))
+        return has_calls and "output" not in names_in(self.tests) and not self.runs
 
     @property
     def calls(self) -> tuple[Example, ...]:
@@ -161,11 +159,8 @@ def _mark_exact(tree: ast.Module, tests: str) -> None:
     """Mark assertions that end with `# exact`: blanks, capitals and each digit count."""
     lines = tests.splitlines()
     for node in nodes(tree, ast.Assert):
-        last = (
-            lines[(node.end_lineno or node.lineno) - 1]
-            if (node.end_lineno or node.lineno) <= len(lines)
-            else ""
-        )
+        end = node.end_lineno or node.lineno
+        last = lines[end - 1] if end <= len(lines) else ""
         setattr(node, EXACT, bool(re.search(r"#\s*exact\b", last)))
 
 

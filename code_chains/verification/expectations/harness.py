@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-import itertools
 import json
 import re
 import symtable
 import sys
 from operator import attrgetter
 
-from code_chains.analysis.parsing import names_in, nodes, parse
+from code_chains.analysis.parsing import arguments_of, called_names, names_in, nodes, parse
 from code_chains.analysis.well_known_imports import import_line
 from code_chains.verification.expectations.assertions import free_names
 from code_chains.verification.expectations.examples import Example
@@ -96,13 +95,13 @@ def missing_names(tests: ast.Module, code: str, query: str) -> dict[str, dict[st
 
 def _is_only_passed(name: str, tests: ast.Module, defined: set[str]) -> bool:
     """Return whether tests use a name in arguments of the program's functions alone: as a helper of their own."""
-    passed = set[int]()
+    passed = set[ast.AST]()
     for call in nodes(tests, ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id in defined:
-            values = [*call.args, *(keyword.value for keyword in call.keywords)]
-            passed |= {id(node) for value in values for node in ast.walk(value)}
-    uses = [node for node in nodes(tests, ast.Name) if node.id == name]
-    return bool(uses) and all(id(node) in passed for node in uses)
+            for value in arguments_of(call):
+                passed.update(ast.walk(value))
+    uses = {node for node in nodes(tests, ast.Name) if node.id == name}
+    return bool(uses) and uses <= passed
 
 
 def _words_in(code: str) -> set[str]:
@@ -155,18 +154,16 @@ def _sources(code: str) -> dict[str, str]:
 
 def _function_under_test(code: str, query: str) -> str:
     """Return the function that examples are tried on: one that the question names, or else the last one."""
-    top_level = _top_level_names(code)
-    functions = [name for name, is_function in top_level.items() if is_function and name != "main"]
+    functions = [name for name in reversed(_functions_of(code)) if name != "main"]
     if not functions:
         raise UntestableError(
             "The program defines no function that could be tried on the examples. Define one."
         )
-    functions.reverse()
-    helpers = _helpers(code)
     for name in functions:
         if _mentions(query, name):
             return name
-    return next(itertools.filterfalse(helpers.__contains__, functions), functions[0])
+    helpers = _helpers(code)
+    return next((name for name in functions if name not in helpers), functions[0])
 
 
 def _helpers(code: str) -> set[str]:
@@ -175,8 +172,7 @@ def _helpers(code: str) -> set[str]:
     helpers = set[str]()
     for node in tree.body if tree else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            called = {call.func.id for call in nodes(node, ast.Call) if isinstance(call.func, ast.Name)}
-            helpers |= called - {node.name}
+            helpers |= called_names(node) - {node.name}
     return helpers
 
 
@@ -196,9 +192,9 @@ def _top_level_names(code: str) -> dict[str, bool]:
     return names
 
 
-def _functions_of(code: str) -> set[str]:
+def _functions_of(code: str) -> list[str]:
     """Return the names of the functions and classes that a program binds at its top level."""
-    return {name for name, is_function in _top_level_names(code).items() if is_function}
+    return [name for name, is_function in _top_level_names(code).items() if is_function]
 
 
 def _mentions(query: str, name: str) -> bool:
@@ -214,7 +210,7 @@ def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
     Raises:
         UntestableError: The question asks for it, and the tests also compare with it.
     """
-    owned = _functions_of(code)
+    owned = {*_functions_of(code)}
     asked = {name for name in owned if is_asked_for(name, query)}
     free = free_names(tests)
     if not owned.intersection(free) and OUTPUT not in names_in(tests):  # Nothing else can be what is tested.
@@ -226,7 +222,7 @@ def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
         if name not in owned or (imports.get(name, "").startswith("import") and name not in asked):
             lines.append(imports[name])
             continue
-        others = of_program | {other for other in owned if other in imports}
+        others = of_program | (owned & imports.keys())
         if not DataFlow(tests).meets(name, others - {name}):
             lines.append(f"{name} = _program({name!r})")
         else:
@@ -238,11 +234,11 @@ def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
 
 def _bind_for_classes(tests: ast.Module, code: str) -> list[str]:
     """Return statements that bind what bodies of classes use: Python looks there for names in no other way."""
-    functions = _functions_of(code)
     used = set[str]()
     for kind in nodes(tests, ast.ClassDef):
         used |= names_in(*(node for node in kind.body if not isinstance(node, _DEFINITIONS)))
-    return [f"{name} = _program({name!r})" for name in sorted(used & functions & {*free_names(tests)})]
+    shared = used.intersection(_functions_of(code), free_names(tests))
+    return [f"{name} = _program({name!r})" for name in sorted(shared)]
 
 
 def _missing_imports(tests: ast.Module, code: str) -> dict[str, str]:
@@ -253,7 +249,7 @@ def _missing_imports(tests: ast.Module, code: str) -> dict[str, str]:
     free = free_names(tests)
     imports = {name: line for name in free if (line := _missing_import(name, tests))}
     is_all = len(imports) == len(free) and OUTPUT not in names_in(tests)
-    if is_all and not _functions_of(code).intersection(free):
+    if is_all and not set(free).intersection(_functions_of(code)):
         return {name: line for name, line in imports.items() if line.startswith("import")}
     return imports
 

@@ -7,7 +7,7 @@ import copy
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
-from code_chains.analysis.parsing import syntax_tree
+from code_chains.analysis.parsing import arguments_of, syntax_tree
 from code_chains.verification.expectations.assertions import BENCH_ASSERTIONS, Assertions, is_test_case
 
 EXACT = "is_exact"
@@ -58,14 +58,14 @@ class _Runner:
     def __init__(self, tests: ast.Module, assertions: Assertions) -> None:
         self._body, self._assertions = tests.body, assertions
         self._functions = {node.name: node for node in tests.body if isinstance(node, _FUNCTIONS)}
-        self._sources = {id(node): ast.unparse(node) for node in tests.body}
+        self._sources = {node: ast.unparse(node) for node in tests.body}
 
     def calls(self) -> Iterator[ast.stmt]:
         """Yield the calls."""
         yield from self._hook("setup_module")
         for node in self._body:
             if isinstance(node, _FUNCTIONS) and node.name.startswith("test"):
-                before, after = (_hooks(self._functions, *names) for names in (_SETUPS, _TEARDOWNS))
+                before, after = _hooks(self._functions, *_SETUPS), _hooks(self._functions, *_TEARDOWNS)
                 loops = _asserts_in_loops(node, self._assertions)
                 yield self._test(node, node.name, [*before, _call(node, node.name)], after, loops=loops)
             elif isinstance(node, ast.ClassDef) and is_test_case(node):
@@ -82,9 +82,8 @@ class _Runner:
         methods = {item.name: item for item in kind.body if isinstance(item, _FUNCTIONS)}
         for line in _hooks(methods, "setup_class", owner=kind.name):
             yield _case(line, kind.lineno, syntax_tree(line).body, ends=True)
-        before, after = (
-            _hooks(methods, *names, owner="_self") for names in (_METHOD_SETUPS, _METHOD_TEARDOWNS)
-        )
+        before = _hooks(methods, *_METHOD_SETUPS, owner="_self")
+        after = _hooks(methods, *_METHOD_TEARDOWNS, owner="_self")
         for item in methods.values():
             if item.name.startswith("test"):
                 call = _call(item, f"_self.{item.name}")
@@ -99,7 +98,7 @@ class _Runner:
         self, node: ast.stmt, name: str, lines: list[str], after: list[str], line: int = 0, *, loops: bool
     ) -> ast.stmt:
         steps = lines if not after else ["try:", *_indented(lines), "finally:", *_indented(after)]
-        source = self._sources.get(id(node), name)
+        source = self._sources.get(node, name)
         body = syntax_tree("\n".join(steps)).body
         return _case(source, line or node.lineno, body, name=name, loops=loops)
 
@@ -295,9 +294,7 @@ def _compared(operator: ast.cmpop, left: ast.expr, right: ast.expr, how: str) ->
 
 def _passed_names(node: ast.expr) -> Iterable[str]:
     """Return the names that stand for arguments of a call, whose values a reader needs; all of them are bound."""
-    arguments = (
-        [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
-    )
+    arguments = arguments_of(node) if isinstance(node, ast.Call) else []
     return dict.fromkeys(argument.id for argument in arguments if isinstance(argument, ast.Name))
 
 

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from code_chains.analysis.parsing import names_in, nodes
+from code_chains.analysis.parsing import captured_names, names_in, nodes
 from code_chains.errors import InputError
 
 OUTPUT = "output"
@@ -43,7 +43,7 @@ class DataFlow:
         self._sources: dict[str, set[str]] = defaultdict(set)
         self._tests = tests
         self._functions = {node.name: node for node in ast.walk(tests) if isinstance(node, _FUNCTIONS)}
-        called = {id(call.func) for call in nodes(tests, ast.Call)}
+        called = {call.func for call in nodes(tests, ast.Call)}
         for node in ast.walk(tests):
             for targets, values in _bindings(node):
                 self._bind(targets, values)
@@ -51,7 +51,7 @@ class DataFlow:
                 self._pass(node)
             elif isinstance(node, ast.Lambda):
                 self._escape(node.args)
-            elif isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
+            elif isinstance(node, ast.Name | ast.Attribute) and node not in called:
                 self._escape_named(node)
 
     def of(self, *parts: ast.AST) -> set[str]:
@@ -135,8 +135,7 @@ def _more_bindings(node: ast.AST) -> Iterator[tuple[list[ast.AST], list[ast.AST]
         case ast.Try():
             yield _named(handler.name for handler in node.handlers), [*node.body]
         case ast.Match():
-            captured = (getattr(part, "name", None) or getattr(part, "rest", None) for part in ast.walk(node))
-            yield _named(captured), [node.subject]
+            yield _named(captured_names(node)), [node.subject]
         case ast.Expr(value=ast.Call() as call):
             yield _mutated(call), [call]
         case ast.Call(func=ast.Attribute(value=receiver, attr=name)) if not name.startswith("assert"):

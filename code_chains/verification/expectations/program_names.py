@@ -6,32 +6,12 @@ import ast
 import importlib.util
 import sys
 
-_MODULES = {
-    *(
-        "solution",
-        "main",
-        "program",
-        "submission",
-        "answer",
-        "exercise",
-        "student",
-        "script",
-        "app",
-        "task",
-        "homework",
-    ),
-    *(
-        "your_module",
-        "my_module",
-        "module",
-        "your_script",
-        "mymodule",
-        "solutions",
-        "student_code",
-        "your_code",
-        "my_script",
-    ),
-}
+from code_chains.analysis.dotted_names import words
+
+_MODULES = words(
+    "solution main program submission answer exercise student script app task homework your_module my_module module"
+    " your_script mymodule solutions student_code your_code my_script"
+)
 """What tests call the module that they test."""
 _PYPLOT = "matplotlib.pyplot"
 
@@ -48,7 +28,7 @@ def of_program(tests: ast.Module) -> ast.Module:
     return ast.fix_missing_locations(changed)
 
 
-def is_of_program(module: str, level: int = 0) -> bool:
+def is_of_program(module: str, level: int) -> bool:
     """Return whether a module that tests import is the program: it is called so, or nobody has one of this name."""
     top = module.partition(".")[0]
     if level or top in _MODULES:
@@ -80,13 +60,12 @@ class _Names(ast.NodeTransformer):
         return node
 
     def visit_Import(self, node: ast.Import) -> ast.stmt | list[ast.stmt]:
-        kept = [
-            alias
-            for alias in node.names
-            if alias.name not in _MODULES and not (alias.name == _PYPLOT and alias.asname)
-        ]
-        drawn = [alias.asname for alias in node.names if alias.name == _PYPLOT and alias.asname]
-        statements: list[ast.stmt] = [_program_module(name) for name in drawn if name]
+        statements, kept = list[ast.stmt](), list[ast.alias]()
+        for alias in node.names:
+            if alias.name == _PYPLOT and alias.asname:
+                statements.append(_program_module(alias.asname))
+            elif alias.name not in _MODULES:
+                kept.append(alias)
         if kept:
             statements.append(ast.Import(kept))
         return [ast.copy_location(statement, node) for statement in statements or [ast.Pass()]]

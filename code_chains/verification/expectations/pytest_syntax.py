@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Collection, Iterable
 from operator import attrgetter
 
-from code_chains.analysis.parsing import holds, names_in, nodes
+from code_chains.analysis.parsing import holds, names_in, nodes, positional_parameters
 from code_chains.errors import InputError
 from code_chains.verification.expectations.assertions import is_test_case
 
@@ -133,10 +133,10 @@ def _plain_tests(
     return rows, plain
 
 
-def _required(function: _Function, owner: str = "") -> list[str]:
+def _required(function: _Function, owner: str) -> list[str]:
     """Return the parameters without defaults, except `self`."""
-    arguments = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    required = arguments[: len(arguments) - len(function.args.defaults)]
+    parameters = positional_parameters(function)
+    required = parameters[: len(parameters) - len(function.args.defaults)]
     return required[1:] if owner else required
 
 

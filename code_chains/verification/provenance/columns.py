@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
@@ -89,9 +89,9 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     ]
     missing = _missing_family(asked, columns) if len(measures) == 1 else ""
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
-        missing = _missing_quantity(asked, folded(profile))
+        missing = _missing(_SUBJECTS, asked, folded(profile))
     if not missing and unnamed and not any(map(_NAMING.search, columns)):
-        missing = _missing(_WHICH, asked, folded(profile))
+        missing = _missing([_WHICH], asked, folded(profile))
     if not missing or (missing in ("age", "oldest") and any(map(_DATED.search, columns))):
         return ""
     there = f"There are: {', '.join(columns[:_MAX_NAMED])}."
@@ -102,21 +102,19 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
 def _missing_family(asked: str, columns: Collection[str]) -> str:
     """Return what a question asks for in words of its own, as by "cheapest", and no column may hold; empty if nothing is."""
     named = folded(" ".join(columns))
-    families = _FAMILIES.items()
-    found = (name for name, (asks, holds) in families if asks.search(asked) and not holds.search(named))
-    return next(found, "")
+    for name, (asks, holds) in _FAMILIES.items():
+        if asks.search(asked) and not holds.search(named):
+            return name
+    return ""
 
 
-def _missing_quantity(asked: str, shown: str) -> str:
-    return next(filter(None, (_missing(pattern, asked, shown) for pattern in _SUBJECTS)), "")
-
-
-def _missing(pattern: re.Pattern[str], asked: str, shown: str) -> str:
+def _missing(patterns: Iterable[re.Pattern[str]], asked: str, shown: str) -> str:
     """Return a noun that a question asks for and the data does not show; empty if there is none."""
-    for match in pattern.finditer(asked):
-        subjects = [word for word in match.groups() if word and word not in _GENERIC]
-        if subjects and not any(_stem(word) in shown for word in subjects):
-            return subjects[0]
+    for pattern in patterns:
+        for match in pattern.finditer(asked):
+            subjects = [word for word in match.groups() if word and word not in _GENERIC]
+            if subjects and not any(_stem(word) in shown for word in subjects):
+                return subjects[0]
     return ""
 
 
@@ -127,10 +125,10 @@ def _is_named(column: str, asked: str) -> bool:
 
 def _texts(code: str) -> Iterator[str]:
     """Yield what a program may name columns with: its texts and attributes, but for options of what reads a file."""
-    tree = parse(code)
-    options = {id(node) for call in nodes(tree, ast.Call) for node in _options(call)} if tree else set()
-    for node in ast.walk(tree) if tree else ():
-        if id(node) in options:
+    tree = parse(code) or ast.Module([], [])
+    options = {node for call in nodes(tree, ast.Call) for node in _options(call)}
+    for node in ast.walk(tree):
+        if node in options:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value

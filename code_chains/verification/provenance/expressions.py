@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
+from code_chains.analysis.parsing import arguments_of, names_in, positional_parameters
 from code_chains.verification.provenance.given import Given, Origin
 from code_chains.verification.provenance.tokens import (
     ASKING_ABOUT_FILES,
@@ -49,7 +50,7 @@ class Expressions:
         self, tree: ast.Module, given: Given, *, files: Collection[str], names: Collection[str]
     ) -> None:
         self._given = given
-        self._files = [name.casefold() for name in files]
+        self._files = list(map(str.casefold, files))
         self._names: dict[str, Tokens] = defaultdict(frozenset)
         self._functions = dict(_functions(tree))
         self._function = ""
@@ -162,11 +163,11 @@ class Expressions:
 
     def _labelled(self, parts: Iterable[ast.expr]) -> Tokens:
         """Return the origins of parts of a text, whose constants are labels: words of the question say nothing there."""
-        tokens = set[Token]()
+        tokens = NONE
         for part in parts:
-            is_label = isinstance(part, ast.Constant)
-            tokens |= {token for token in self._tokens(part) if not is_label or token.kind is not Kind.GIVEN}
-        return frozenset(tokens)
+            own = self._tokens(part)
+            tokens |= _without(own, Kind.GIVEN) if isinstance(part, ast.Constant) else own
+        return tokens
 
     def _constant(self, value: object, node: ast.expr) -> Tokens:
         if isinstance(value, bool) or value is None:
@@ -200,9 +201,9 @@ class Expressions:
         tokens = self._tokens(node.left)
         if not (isinstance(node.op, ast.Mod | ast.Pow) and _number(node.right) is not None):
             tokens |= self._tokens(node.right)
-        is_text = isinstance(node.op, ast.Add | ast.Mod) and any(token.kind is Kind.TEXT for token in tokens)
-        is_path = any(token.kind is Kind.PATH for token in tokens)
-        return tokens if is_text or is_path else tokens | COMPUTED
+        kinds = {token.kind for token in tokens}
+        is_text = isinstance(node.op, ast.Add | ast.Mod) and Kind.TEXT in kinds
+        return tokens if is_text or Kind.PATH in kinds else tokens | COMPUTED
 
     def _comprehension(self, generators: list[ast.comprehension], results: list[ast.expr]) -> Tokens:
         tokens = COMPUTED
@@ -223,8 +224,7 @@ class Expressions:
         """Return the origins of a display: if most of its constants were not given, it is made up, else a table."""
         own = list(filter(self._is_own, leaves))
         if len(own) < _MIN_ELEMENTS or len(own) * 2 <= len(leaves):
-            is_table = len(leaves) >= _MIN_TABLE
-            return frozenset(token for token in tokens if not (is_table and token.kind is Kind.UNKNOWN))
+            return _without(tokens, Kind.UNKNOWN) if len(leaves) >= _MIN_TABLE else tokens
         shown = ", ".join(ast.unparse(leaf)[:20] for leaf in own[:2])
         return tokens | {Token(Kind.DATA, f"{shown}, …", node.lineno)}
 
@@ -272,10 +272,9 @@ class Expressions:
             tokens |= {Token(Kind.RANDOM, ast.unparse(node)[:40], node.lineno)}
         if any(token.kind is Kind.PATH for token in tokens):
             tokens |= SOURCE
-        tables = (token for token in tokens if token.kind is Kind.TEXT and TABLE.search(token.shown))
-        return (
-            tokens | COMPUTED | {Token(Kind.DATA, token.shown.split("\n")[0], token.line) for token in tables}
-        )
+        tables = [token for token in tokens if token.kind is Kind.TEXT and TABLE.search(token.shown)]
+        data = {Token(Kind.DATA, token.shown.split("\n")[0], token.line) for token in tables}
+        return tokens | COMPUTED | data
 
     def _value_of_keyword(self, keyword: ast.keyword) -> Tokens:
         """Return the origins of an argument by keyword: constants are options, unless their name is that of a quantity."""
@@ -295,10 +294,14 @@ class Expressions:
         return self._names[f"{function.name}()"]
 
     def _pass_to_callbacks(self, node: ast.Call, tokens: Tokens) -> None:
-        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+        for argument in arguments_of(node):
             if isinstance(argument, ast.Name) and argument.id in self._functions:
                 for parameter in _parameters(self._functions[argument.id]):
                     self._add(parameter, tokens)
+
+
+def _without(tokens: Tokens, kind: Kind) -> Tokens:
+    return frozenset(token for token in tokens if token.kind is not kind)
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
@@ -313,8 +316,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
 
 
 def _parameters(function: Function) -> list[str]:
-    arguments = function.args
-    names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
+    names = positional_parameters(function)
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
 
 
@@ -361,5 +363,5 @@ def _is_replaced(name: str, tree: ast.Module) -> bool:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == name for target in node.targets
         ):
-            return all(not isinstance(part, ast.Name) or part.id != name for part in ast.walk(node.value))
+            return name not in names_in(node.value)
     return False

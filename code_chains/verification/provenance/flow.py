@@ -7,8 +7,9 @@ origins.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
+from code_chains.analysis.parsing import captured_names, positional_parameters
 from code_chains.verification.provenance.expressions import Expressions
 from code_chains.verification.provenance.given import Given
 from code_chains.verification.provenance.tokens import COMPUTED, NONE, Tokens
@@ -82,22 +83,14 @@ class Flow(Expressions):
     def _match(self, node: ast.Match, condition: Tokens) -> None:
         tokens = self._tokens(node.subject) | condition | COMPUTED
         for case in node.cases:
-            for name in _captured(case.pattern):
+            for name in captured_names(case.pattern):
                 self._add(name, tokens)
             self._run(case.body, tokens)
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        arguments = node.args
-        positional = [*arguments.posonlyargs, *arguments.args]
-        for parameter, default in zip(reversed(positional), reversed(arguments.defaults), strict=False):
-            self._add(parameter.arg, self._as_quantity(parameter.arg, default))
+        positional = reversed(positional_parameters(node))
+        for parameter, default in zip(positional, reversed(node.args.defaults), strict=False):
+            self._add(parameter, self._as_quantity(parameter, default))
         outer, self._function = self._function, node.name
         self._run(node.body, self._names[f"{node.name}?"])
         self._function = outer
-
-
-def _captured(pattern: ast.pattern) -> Iterator[str]:
-    for node in ast.walk(pattern):
-        name = getattr(node, "name", None) or getattr(node, "rest", None)
-        if name:
-            yield name

@@ -145,7 +145,7 @@ def _unnamed_groups(query: str, output: str) -> str:
 
 def _listed(query: str) -> list[float]:
     """Return the numbers of the only list in a question."""
-    lists = [match[0] for match in _LIST.finditer(query)]
+    lists = _LIST.findall(query)
     if len(lists) != 1 or re.search(r"\d,\d", lists[0]):
         return []
     return values_in(lists[0])

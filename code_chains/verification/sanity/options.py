@@ -11,7 +11,7 @@ from itertools import count, islice, repeat
 from operator import attrgetter
 from typing import NamedTuple
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import nodes, parse
 
 _SIGNATURE = re.compile(r"^(?:async )?(\w+)(\(.*\))(?: -> .*)?$", re.MULTILINE)
 _MEMBERS = re.compile(r"^(\w+)\.\w+ = .*$", re.MULTILINE)
@@ -171,8 +171,7 @@ def _values(kind: ast.expr | None, members: Mapping[str, list[tuple[str, str]]])
     """Return what an argument may be, as a suffix of its name, and the words for that: members of enumerations, literals."""
     text = ast.unparse(kind) if kind else ""
     enums = [member for name in re.findall(r"\w+", text) for member in members.get(name, ())]
-    constants = [node.value for node in ast.walk(kind) if isinstance(node, ast.Constant)] if kind else []
-    literals = [value for value in constants if "Literal" in text]
+    literals = [node.value for node in nodes(kind, ast.Constant)] if kind and "Literal" in text else []
     shown = " | ".join([*(name for name, _ in enums), *map(repr, literals)]) or text
     words = [word for name, value in enums for word in (name.rpartition(".")[2], value)]
     return f": {shown}" if shown else "", [*words, *map(str, literals)]

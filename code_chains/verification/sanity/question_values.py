@@ -221,12 +221,8 @@ def _stated_numbers(text: str, min_digits: int) -> Iterator[str]:
         written = match[0].strip()
         is_year = written.isdigit() and int(written[:9]) in _YEARS
         is_named = _BACKGROUND.search(text, max(0, match.start() - 20), match.start())
-        if (
-            len(_digits(written)) >= min_digits
-            and not is_year
-            and not is_named
-            and not _is_joined(text, match)
-        ):
+        is_said = len(_digits(written)) >= min_digits and not is_year and not is_named
+        if is_said and not _is_joined(text, match):
             yield written
 
 

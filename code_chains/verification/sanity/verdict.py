@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from code_chains.analysis.definitions import defines_what_is_asked
@@ -23,7 +23,7 @@ _GIVEN_KEYS = ("translation", "history", "previous_steps", "tests", "examples", 
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
-def sanity_verdict(values: Mapping[str, Any], code: str, *, tools: Collection[str] = ()) -> Verdict | None:
+def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     """Return the verdict on a program that fails a sanity check; None if it passes.
 
     A verdict by `output` is certain: the output reports a failure. One by `checks` is a doubt: the output holds no
@@ -35,7 +35,6 @@ def sanity_verdict(values: Mapping[str, Any], code: str, *, tools: Collection[st
         values: The state: `query`, `execution`, and if present `translation`, `answer_type`, `variables`, `context`
             and `session`.
         code: The program.
-        tools: Names of what the program may call to get data.
     """
     query, execution = str(values.get("query") or ""), values["execution"]
     has_value, has_session = values.get("answer_type") is not None, values.get("session") is not None
@@ -57,12 +56,10 @@ def sanity_verdict(values: Mapping[str, Any], code: str, *, tools: Collection[st
         doubts.append(_SET_ORDER)
     if doubts:
         return Verdict("failed", "checks", " ".join(doubts))
-    return _verdict_on_origins(query, code, values, tools)
+    return _verdict_on_origins(query, code, values)
 
 
-def _verdict_on_origins(
-    query: str, code: str, values: Mapping[str, Any], tools: Collection[str]
-) -> Verdict | None:
+def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
     """Return the verdict on a program that makes up what it shows; None if it is not known to."""
     variables, context = values.get("variables") or {}, values.get("context") or ""
     examples = context.examples if isinstance(context, FencedText) else str(context)
@@ -70,8 +67,8 @@ def _verdict_on_origins(
     references = [line for line in str(context).splitlines() if line not in examples]
     texts += [str(variables)[:_MAX_SOURCE_CHARS], "\n".join(references)]
     given = Given(without_references(query), *texts, examples=examples)
-    names = [*variables, *tools]
-    invention = find_invention(query, code, given, files=list(values.get("files") or ()), names=names)
+    files = list(values.get("files") or ())
+    invention = find_invention(query, code, given, files=files, names=list(variables))
     if invention is None and (lacking := doubted_inputs(code)):
         assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
         return Verdict("unverified", "provenance", assumed)
