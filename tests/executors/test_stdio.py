@@ -21,6 +21,7 @@ from code_chains.arguments import resolve_executor
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, OverloadedError, SessionError
 from code_chains.executors import EngineExecutor, Executor, Limits, Session, StdioExecutor
 from code_chains.executors.remote import stdio, stdio_connection
+from code_chains.executors.remote.engine import write_context
 from code_chains.executors.remote.stdio import SERVER
 from code_chains.executors.values import value_of
 from code_chains.testing import ExecutorContract, SessionContract
@@ -291,6 +292,17 @@ def test_the_image_is_built_from_this_library_and_its_requirements(engine: Path)
     assert "'langchain" in written
     assert "'pandas" in written
     assert (engine / "context" / "code_chains" / "executors" / "remote" / "stdio_server.py").exists()
+
+
+def test_an_image_leaves_conditions_of_requirements_to_its_own_pip(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    needs = ["plain>=1", "other; extra == 'wasm'", "windows; sys_platform == 'win32' and extra == 'data'"]
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: needs)
+    write_context(tmp_path, "python:3")
+    written = (tmp_path / "Dockerfile").read_text()
+    assert """'plain>=1' 'windows; sys_platform == "win32"'""" in written
+    assert "other" not in written
 
 
 def test_another_engine_is_refused() -> None:

@@ -136,4 +136,6 @@ def _requirements() -> Iterator[str]:
         needed, _, marker = requirement.partition(";")
         extra = re.search(r"extra\s*==\s*['\"](\w+)['\"]", marker)
         if (extra is None or extra[1] == _EXTRA) and not needed.startswith("code-chains"):
-            yield needed.strip()
+            # What is left, such as sys_platform, is for the pip in the image to decide.
+            left = re.sub(r"(?:\band\s+)?extra\s*==\s*['\"]\w+['\"]", "", marker).strip().replace("'", '"')
+            yield f"{needed.strip()}; {left}" if left else needed.strip()
