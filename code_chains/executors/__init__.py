@@ -9,6 +9,7 @@ from code_chains.executors.base import Executor, Session
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
+from code_chains.executors.sandbox.network import Destination
 
 if TYPE_CHECKING:
     from code_chains.executors.database import DatabaseExecutor
@@ -24,6 +25,7 @@ __all__ = [
     "BackendExecutor",
     "CloudExecutor",
     "DatabaseExecutor",
+    "Destination",
     "EngineExecutor",
     "Executor",
     "Limits",

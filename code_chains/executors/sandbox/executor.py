@@ -22,7 +22,7 @@ from code_chains.executors.sandbox.interpreter import (
     this,
 )
 from code_chains.executors.sandbox.launchers import LAUNCHERS
-from code_chains.executors.sandbox.network import destinations
+from code_chains.executors.sandbox.network import Destination, destinations
 from code_chains.executors.sandbox.provider import PRELOAD, REQUIRED_LAYERS, SandboxProvider, SandboxSettings
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.runs import connected_requests, run_request
@@ -66,8 +66,8 @@ class SandboxExecutor(Executor):
         seed: Makes runs repeatable: random numbers from this seed, and a clock that is frozen at `frozen_at`.
             Needs `time-machine` (the extra `repeatable`).
         frozen_at: Time of the clock if there is a `seed`, in seconds since 1970.
-        network: Addresses that programs may connect to, such as `["api.example.org:443"]`; nothing else can
-            be reached or looked up. Needs namespaces.
+        network: Addresses that programs may connect to, such as `["api.example.org:443"]`, or a `Destination` with
+            headers that no program sees; nothing else can be reached or looked up. Needs namespaces.
         commands: Whether programs may run the commands of this machine, such as `sh` and `grep`, which they see
             read-only; what these start is limited like all else.
 
@@ -100,7 +100,7 @@ class SandboxExecutor(Executor):
         session_timeout: float = 900.0,
         seed: int | None = None,
         frozen_at: float = 1_767_225_600.0,
-        network: Iterable[str] = (),
+        network: Iterable[str | Destination] = (),
         commands: bool = False,
     ) -> None:
         super().__init__(limits=limits)

@@ -13,11 +13,14 @@ import ipaddress
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from code_chains.errors import ConfigurationError
+from code_chains.executors.sandbox.http_forwarding import INSIDE_PORT, forward_request
 
 MAX_HOSTS = 200
 MAX_CONNECTIONS = 64
@@ -27,51 +30,84 @@ HALF_OPEN_TIMEOUT_S = 30.0
 ACCEPT_RETRY_INTERVAL_S = 1.0
 CLOSE_TIMEOUT_S = 5.0
 CHUNK_BYTES = 1 << 16
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}: [\x20-\x7e\xa0-\xff]{1,8000}")
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*")
 
 
 @dataclass(frozen=True)
 class Destination:
-    """An address that may be connected to.
+    """An address that programs may connect to.
 
-    Attributes:
+    With headers it is an HTTPS service whose credentials no program sees: programs ask `http://HOST/…`, and their requests
+    leave this process as HTTPS with these headers, to this host alone. What the service answers reaches the program as it
+    is, so it must not repeat the headers.
+
+    Args:
         host: Name or IPv4 address.
         port: TCP port.
-        inside: Its IPv4 address in the sandbox.
+        headers: Headers to add to requests, such as `{"Authorization": "Bearer …"}`; in no repr, log or checksum.
+        inside: Its IPv4 address in the sandbox, which is chosen for it.
+
+    Raises:
+        ConfigurationError: It is no host with a port, or a header is none.
     """
 
     host: str
-    port: int
-    inside: str
+    port: int = 443
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    inside: str = ""
+
+    def __post_init__(self) -> None:
+        is_port = type(self.port) is int and 0 < self.port < 65536
+        if not isinstance(self.host, str) or not _HOST_NAME.fullmatch(self.host) or not is_port:
+            shown = f"{self.host}:{self.port}"
+            raise ConfigurationError("network", shown, 'hosts with their ports, e.g. ["api.example.org:443"]')
+        if not all(map(_is_header, self.headers, self.headers.values())):
+            raise ConfigurationError("headers", [*self.headers], "texts without line breaks, by their names")
+
+    @property
+    def fingerprint(self) -> list[Any]:
+        """What distinguishes it from others; the values of headers do not."""
+        return [self.host, self.port, *sorted(self.headers)]
+
+    @property
+    def inside_port(self) -> int:
+        """The port that programs connect to."""
+        return INSIDE_PORT if self.headers else self.port
 
 
-def destinations(addresses: Iterable[str]) -> tuple[Destination, ...]:
-    """Parse `["api.example.org:443", …]`.
+def _is_header(name: object, value: object) -> bool:
+    texts = isinstance(name, str) and isinstance(value, str)
+    return texts and bool(_HEADER.fullmatch(f"{name}: {value}"))
+
+
+def destinations(addresses: Iterable[str | Destination]) -> tuple[Destination, ...]:
+    """Parse `["api.example.org:443", Destination("api.example.com", headers=…)]`.
 
     Raises:
         ConfigurationError: An address is no host with a port.
     """
-    if isinstance(addresses, str) or not isinstance(addresses, Iterable):
+    if isinstance(addresses, str | Destination) or not isinstance(addresses, Iterable):
         raise ConfigurationError("network", addresses, 'a list of addresses, e.g. ["api.example.org:443"]')
     inside: dict[str, str] = {}
     parsed = []
     for address in addresses:
-        host, _, port = str(address).rpartition(":")
-        host = host.lower()
-        if (
-            not _HOST_NAME.fullmatch(host)
-            or not (port.isascii() and port.isdigit())
-            or not 0 < int(port) < 65536
-        ):
-            raise ConfigurationError(
-                "network", address, 'hosts with their ports, e.g. ["api.example.org:443"]'
-            )
+        destination = address if isinstance(address, Destination) else _parsed(str(address))
+        host = destination.host.lower()
         if host not in inside:
             inside[host] = _literal(host) or f"127.0.77.{len(inside) + 1}"
-        parsed.append(Destination(host, int(port), inside[host]))
+        parsed.append(replace(destination, host=host, inside=inside[host]))
     if len(inside) > MAX_HOSTS:
         raise ConfigurationError("network", f"{len(inside)} hosts", f"at most {MAX_HOSTS} hosts")
+    places = Counter((destination.inside, destination.inside_port) for destination in parsed)
+    if places and max(places.values()) > 1:
+        raise ConfigurationError("network", [*map(str, parsed)], "each host and port once")
     return tuple(parsed)
+
+
+def _parsed(address: str) -> Destination:
+    host, _, port = address.rpartition(":")
+    return Destination(host, int(port) if port.isascii() and port.isdigit() else 0)
 
 
 def _literal(host: str) -> str | None:
@@ -171,6 +207,9 @@ async def _forward(client: socket.socket, destination: Destination, slots: async
     client.setblocking(False)
     with contextlib.suppress(OSError):
         async with slots:
+            if destination.headers:
+                await forward_request(client, destination.host, destination.port, destination.headers)
+                return
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 server = await _connect(destination)
             with server:

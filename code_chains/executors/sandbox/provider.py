@@ -295,7 +295,7 @@ class SandboxProvider:
         config: WorkerConfig = {
             "namespaces": has_namespaces,
             "confined": self.is_confined,
-            "network": [(destination.inside, destination.port) for destination in settings.network],
+            "network": [(destination.inside, destination.inside_port) for destination in settings.network],
             "preload": settings.preload,
             "environment": environment,
             "cache": CACHE_FOLDER,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from code_chains.analysis.well_known_imports import USUAL_PACKAGES
+from code_chains.executors.sandbox.network import Destination
 from code_chains.executors.sandbox.provider import SandboxProvider
 
 
@@ -30,7 +31,11 @@ def _describe_libraries(provider: SandboxProvider, packages: Sequence[str]) -> s
 def _describe_network(provider: SandboxProvider) -> str:
     if not provider.is_confined:
         return ""
-    addresses = ", ".join(
-        f"{destination.host}:{destination.port}" for destination in provider.settings.network
-    )
+    addresses = ", ".join(map(_address, provider.settings.network))
     return f"Of the network only {addresses} can be reached." if addresses else "There is no network."
+
+
+def _address(destination: Destination) -> str:
+    if destination.headers:
+        return f"http://{destination.host} (plain HTTP; credentials and encryption are added on the way)"
+    return f"{destination.host}:{destination.port}"

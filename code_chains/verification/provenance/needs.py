@@ -35,10 +35,10 @@ def missing_inputs(*, output: str = "", code: str = "", reply: str = "") -> tupl
 
 
 def doubted_inputs(code: str) -> tuple[str, ...]:
-    """Return what comments of a program say is missing, though it goes on without.
+    r"""Return what comments of a program say is missing, though it goes on without.
 
     Example:
-        >>> doubted_inputs("price = 0  # Not given: the price of diesel\\nprint(50 * price)")
+        >>> doubted_inputs("price = 0  # Not given: the price of diesel\nprint(50 * price)")
         ('the price of diesel',)
     """
     try:

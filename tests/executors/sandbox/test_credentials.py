@@ -1,0 +1,181 @@
+"""Headers that are added on the way reach the service, and no program."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import ssl
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_chains.errors import ConfigurationError
+from code_chains.executors import Destination, SandboxExecutor
+from code_chains.executors.sandbox.http_forwarding import tls_context, with_headers
+from code_chains.storage.fingerprint import fingerprint
+
+SECRET = "Bearer s3cret"
+GET = (
+    "import urllib.request, urllib.error\n"
+    "def get(path='/', **headers):\n"
+    "    request = urllib.request.Request('http://localhost' + path, headers=headers)\n"
+    "    try:\n        return urllib.request.urlopen(request, timeout=5).read().decode()\n"
+    "    except urllib.error.HTTPError as error:\n        return f'{error.code} {error.read().decode()}'\n"
+)
+
+
+@dataclass
+class Service:
+    port: int
+    requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+
+
+def certificate(folder: Path) -> Path:
+    """Write a certificate for localhost, with its key, that signs itself."""
+    pytest.importorskip("cryptography")
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    alternatives: list[x509.GeneralName] = [
+        x509.DNSName("localhost"),
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+    ]
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path = folder / "localhost.pem"
+    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """An HTTPS service that says what was asked for, whose certificate this process trusts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            found.requests.append((self.path, dict(self.headers.items()), body))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f"asked for {self.path}".encode())
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: Any) -> None: ...
+
+    path = certificate(tmp_path_factory.mktemp("service"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    found = Service(server.server_port)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(path))
+        tls_context.cache_clear()
+        yield found
+    tls_context.cache_clear()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def executor(service: Service) -> Iterator[SandboxExecutor]:
+    place = Destination("localhost", service.port, {"Authorization": SECRET})
+    with SandboxExecutor(network=[place], preload=()) as executor:
+        yield executor
+
+
+def test_a_request_arrives_with_the_header_and_the_program_never_sees_it(
+    executor: SandboxExecutor, service: Service
+) -> None:
+    look = "import os, sys\nprint(get('/v1?q=1', Accept='text/plain'), dict(os.environ), open('/etc/hosts').read())"
+    output = executor.run(GET + look).output
+    path, headers, _ = service.requests[-1]
+    assert (path, headers["Authorization"], headers["Accept"]) == ("/v1?q=1", SECRET, "text/plain")
+    assert output.startswith("asked for /v1?q=1")
+    assert "s3cret" not in output + repr(executor.network) + executor.guidance + fingerprint(executor.network)
+    assert "http://localhost" in executor.guidance
+
+
+def test_a_program_cannot_choose_the_header_or_the_host(executor: SandboxExecutor, service: Service) -> None:
+    executor.run(GET + "get('/', authorization='Bearer mine', Host='elsewhere.example')")
+    _, headers, _ = service.requests[-1]
+    assert [headers["Authorization"], headers["Host"]] == [SECRET, "localhost"]
+
+
+def test_a_body_is_passed_on(executor: SandboxExecutor, service: Service) -> None:
+    executor.run(
+        "import urllib.request\nurllib.request.urlopen('http://localhost/', data=b'x' * 200_000, timeout=5)"
+    )
+    assert service.requests[-1][2] == b"x" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ("b'nonsense\\r\\n\\r\\n'", b"400"),
+        ("b'CONNECT elsewhere.example:443 HTTP/1.1\\r\\n\\r\\n'", b"400"),
+        ("b'GET http://elsewhere.example/ HTTP/1.1\\r\\n\\r\\n'", b"400"),
+        ("b'GET / HTTP/1.1\\r\\nA: b\\r\\n folded: c\\r\\n\\r\\n'", b"400"),
+        ("b'GET / HTTP/1.1\\r\\nA: ' + b'b' * 100_000 + b'\\r\\n\\r\\n'", b"431"),
+    ],
+)
+def test_what_is_no_request_goes_nowhere(
+    executor: SandboxExecutor, service: Service, sent: str, status: bytes
+) -> None:
+    before = len(service.requests)
+    code = (
+        "import socket\nplace = socket.create_connection(('localhost', 80), timeout=5)\n"
+        f"place.sendall({sent})\nplace.recv(1000)"
+    )
+    assert status.decode() in str(executor.run(code).result)
+    assert len(service.requests) == before
+
+
+def test_a_certificate_that_is_not_trusted_gets_no_header(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = len(service.requests)
+    monkeypatch.delenv("SSL_CERT_FILE")
+    tls_context.cache_clear()
+    place = Destination("localhost", service.port, {"Authorization": SECRET})
+    with SandboxExecutor(network=[place], preload=()) as executor:
+        assert "502 localhost cannot be reached" in executor.run(GET + "get()").output
+    tls_context.cache_clear()
+    assert len(service.requests) == before
+
+
+@pytest.mark.parametrize("headers", [{"A b": "c"}, {"A": "b\r\nC: d"}, {"A": ""}, {"A": 5}, {"": "b"}])
+def test_a_header_that_is_none_is_refused_without_showing_its_value(headers: Any) -> None:
+    with pytest.raises(ConfigurationError, match="headers") as refused:
+        Destination("api.example.org", headers=headers)
+    assert "C: d" not in str(refused.value)
+
+
+def test_one_request_is_all_that_a_connection_is_for() -> None:
+    head = with_headers(
+        b"GET / HTTP/1.1\r\nConnection: keep-alive\r\nUpgrade: h2c\r\n\r\n", "a.org", {"K": "v"}
+    )
+    assert head == b"GET / HTTP/1.1\r\nHost: a.org\r\nConnection: close\r\nK: v\r\n\r\n"
