@@ -54,6 +54,7 @@ def checked_inputs(
         values |= {"answer_type": answer_type, "return_value": True}
     if executor is not None:
         executor.check_stdin(values.get("stdin"))
+        executor.check_data(values.get("files"), values.get("variables"))
     if values.get("history") and values.get("chat_history"):
         raise InputError("There are 'history' and 'chat_history' as well. Pass what was said before once.")
     if history := values.get("history") or values.get("chat_history"):

@@ -8,13 +8,15 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import ValidationError
 
 from code_chains._version import __version__
 from code_chains.analysis.determinism import is_repeatable
@@ -23,7 +25,14 @@ from code_chains.analysis.references import read
 from code_chains.analysis.well_known_imports import distribution_of
 from code_chains.errors import InputError, StoreError
 from code_chains.executors.base import Executor
-from code_chains.executors.values import check_json_variables, describe_variables
+from code_chains.executors.guest.serialization import size_of
+from code_chains.executors.values import (
+    check_json_variables,
+    describe_variables,
+    pack_value,
+    unpack_untrusted,
+)
+from code_chains.inputs import files_on_disk
 from code_chains.records import Record
 from code_chains.state import Execution
 from code_chains.storage.files import atomic_write, sha256_file
@@ -33,6 +42,8 @@ from code_chains.verification.provenance import names_from_elsewhere
 FORMAT = "code-chains receipt 1"
 _MAX_OUTPUT_CHARS = 20_000
 _MAX_VALUES = 50
+_MAX_PACKED_ITEMS, _MAX_PACKED_CHARS = 10_000, 100_000
+"""Larger values of types that JSON lacks are in a receipt by their checksum only."""
 _SHOWING = ("print", "pprint", "display")
 
 
@@ -74,6 +85,7 @@ class Receipt(Record):
         language: The language that it is in: `python` or `sql`.
         files: What it was given, by name.
         variables: Its variables that are JSON.
+        packed_variables: Those of other types, such as dates, sets and small tables, as JSON that names the types.
         other_variables: Checksums of all others, by name.
         stdin: What it could read from its standard input.
         in_session: Whether it ran in a conversation, where earlier programs may have set what it uses.
@@ -95,6 +107,7 @@ class Receipt(Record):
     language: str
     files: dict[str, GivenFile]
     variables: dict[str, Any]
+    packed_variables: dict[str, Any]
     other_variables: dict[str, str]
     stdin: str
     in_session: bool
@@ -153,7 +166,7 @@ def create_receipt(
     """
     execution: Execution = outcome["execution"]
     code, output = _valid(str(outcome.get("code") or "")), execution.output
-    plain, others = _variables(given.get("variables") or {})
+    plain, packed, others = _variables(given.get("variables") or {})
     answer = _valid(str(outcome.get("answer") or ""))
     receipt = {
         "question": _valid(str(given.get("query") or "")),
@@ -161,6 +174,7 @@ def create_receipt(
         "language": language,
         "files": {name: _file(path) for name, path in (given.get("files") or {}).items()},
         "variables": plain,
+        "packed_variables": packed,
         "other_variables": others,
         "stdin": _valid(str(given.get("stdin") or "")),
         "in_session": given.get("session") is not None,
@@ -178,39 +192,70 @@ def create_receipt(
     return replace(unsigned, sha256=unsigned.checksum())
 
 
-def read_receipt(text: str) -> Receipt:
+def read_receipt(source: str | os.PathLike[str] | Mapping[str, Any]) -> Receipt:
     """Return a receipt from its JSON.
 
+    Args:
+        source: The JSON as text or as `result["receipt"]` has it, or the `pathlib.Path` of a file that contains it.
+
     Raises:
-        InputError: It is no receipt, of another version, or was changed.
+        InputError: It is no receipt, of another version, or was changed; or the file cannot be read.
     """
     try:
-        data = json.loads(text)
+        data = dict(source) if isinstance(source, Mapping) else json.loads(_text_of(source))
         if isinstance(data, dict) and data.get("format", FORMAT) != FORMAT:
             raise InputError(f"This receipt has the form {data['format']!r}; this version reads {FORMAT!r}.")
         receipt = Receipt.from_dict(data)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"This is no receipt of an answer: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"This is no receipt of an answer: {place}: {first['msg']}.") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        remedy = "Pass the JSON of one, result['receipt'], or pathlib.Path(…) for a file."
+        raise InputError(f"This is no receipt of an answer: {error}. {remedy}") from error
     if receipt.checksum() != receipt.sha256:
         raise InputError("The receipt was changed after it was written: its checksum is another one.")
     return receipt
 
 
-def run_again(receipt: Receipt, executor: Executor, *, files: Mapping[str, Any] | None = None) -> Comparison:
+def _text_of(source: str | os.PathLike[str]) -> str:
+    if isinstance(source, str):
+        return source
+    try:
+        return Path(source).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"The receipt cannot be read: {error}") from error
+
+
+def run_again(
+    receipt: Receipt | Mapping[str, Any],
+    executor: Executor,
+    *,
+    files: Mapping[str, Any] | Sequence[Any] | None = None,
+) -> Comparison:
     """Run the program of a receipt again, without a model, and compare what it shows.
 
     Args:
-        receipt: The receipt.
+        receipt: The receipt, or its JSON as `result["receipt"]` has it.
         executor: Where the program runs.
-        files: Paths of the files that it was given, by name.
+        files: The files that it was given, in any form that a question takes: paths, bytes or open files by name, or a
+            list of paths.
+
+    Raises:
+        InputError: This is no receipt, or a file cannot be read.
     """
-    files = dict(files or {})
-    if obstacle := _obstacle(receipt, executor, files):
-        return Comparison("unknown", obstacle)
-    inputs: dict[str, Any] = {"files": {name: files[name] for name in receipt.files}}
-    inputs |= {"variables": receipt.variables} if receipt.variables else {}
-    inputs |= {"stdin": receipt.stdin} if receipt.stdin else {}
-    again = executor.run(receipt.program, **{key: value for key, value in inputs.items() if value})
+    receipt = receipt if isinstance(receipt, Receipt) else read_receipt(receipt)
+    with files_on_disk(files) as paths:
+        if obstacle := _obstacle(receipt, executor, paths):
+            return Comparison("unknown", obstacle)
+        variables = {**receipt.variables, **_unpacked(receipt.packed_variables)}
+        inputs: dict[str, Any] = {"files": {name: paths[name] for name in receipt.files}}
+        inputs |= {"variables": variables, "stdin": receipt.stdin}
+        again = executor.run(receipt.program, **{key: value for key, value in inputs.items() if value})
+    return _compared(receipt, again)
+
+
+def _compared(receipt: Receipt, again: Execution) -> Comparison:
     if _sha256(again.output) == receipt.output_sha256:
         return Comparison("same", "The program shows the same again.")
     if not again.ok:
@@ -230,7 +275,8 @@ def _obstacle(receipt: Receipt, executor: Executor, files: Mapping[str, Any]) ->
     if receipt.language != executor.language:
         return f"The program is in {receipt.language}; the executor runs {executor.language}."
     if receipt.other_variables:
-        return f"These variables are not in the receipt: {', '.join(receipt.other_variables)}."
+        why = "too large for a receipt, or of a type that it cannot have"
+        return f"These variables are {why}: {', '.join(receipt.other_variables)}."
     if missing := [name for name in receipt.files if name not in files]:
         return f"These files are missing: {', '.join(missing)}."
     for name, given in receipt.files.items():
@@ -252,20 +298,51 @@ def _file(path: Any) -> GivenFile:
     return GivenFile(sha256_file(Path(path)), os.stat(path).st_size)
 
 
-def _variables(variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the variables that are JSON, and the checksums of the others."""
+def _variables(variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """Return the variables that are JSON, those that JSON describes with their types, and checksums of the others."""
     plain: dict[str, Any] = {}
+    packed: dict[str, Any] = {}
     others: dict[str, str] = {}
     for name, value in variables.items():
         try:
             checked = check_json_variables({name: value})
-            json.dumps(
-                checked, ensure_ascii=False
-            ).encode()  # JSON has no word for broken text and the longest integers.
+            _check_text(checked)
             plain |= checked
         except (InputError, ValueError):
-            others[name] = _sha256(json.dumps(describe_variables({name: value}), sort_keys=True, default=str))
-    return plain, others
+            if (content := _packed(name, value)) is not None:
+                packed[name] = content
+            else:
+                described = json.dumps(describe_variables({name: value}), sort_keys=True, default=str)
+                others[name] = _sha256(described)
+    return plain, packed, others
+
+
+def _check_text(value: Any) -> str:
+    """Return JSON; raise `ValueError` for what it has no word for: broken text and the longest integers."""
+    text = json.dumps(value, ensure_ascii=False)
+    text.encode()
+    return text
+
+
+def _packed(name: str, value: Any) -> Any:
+    """Return a value as JSON that names its types; None if it is too large or cannot be so."""
+    with suppress(InputError, ValueError):
+        if size_of(value) <= _MAX_PACKED_ITEMS:
+            packed = pack_value(name, value)
+            return packed if len(_check_text(packed)) <= _MAX_PACKED_CHARS else None
+    return None
+
+
+def _unpacked(packed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return packed variables.
+
+    Raises:
+        InputError: One is no packed value: anybody may have written the receipt.
+    """
+    try:
+        return {name: unpack_untrusted(json.dumps(value).encode()) for name, value in packed.items()}
+    except LookupError as error:
+        raise InputError(f"A variable of the receipt cannot be read: {error}") from error
 
 
 def _values(text: str, output: str) -> Iterator[StatedValue]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from code_chains import InputError, SandboxExecutor, create_code_chain
 from code_chains.apps.terminal.cli import cli
-from code_chains.receipts import Receipt, create_receipt, read_receipt, run_again
+from code_chains.receipts import Receipt, create_receipt, read_receipt, run_again, save_receipt
 from code_chains.testing import ScriptedModel, asks_for_code
 
 SALES = b"region,amount\nnorth,100\nsouth,250.5\n"
@@ -87,11 +90,62 @@ def test_chance_is_named_as_the_reason(module_sandbox: SandboxExecutor) -> None:
     assert "depends on time or chance" in comparison.reason
 
 
-def test_variables_that_are_no_json_are_in_it_by_their_checksum(module_sandbox: SandboxExecutor) -> None:
-    result = ask(module_sandbox, "print(len(t))", {"variables": {"t": pd.DataFrame({"x": [1, 2]})}})
-    receipt = read_receipt(json.dumps(result["receipt"]))
-    assert (list(receipt.other_variables), receipt.variables) == (["t"], {})
-    assert run_again(receipt, module_sandbox).status == "unknown"
+@pytest.mark.parametrize(
+    "value",
+    [
+        date(2026, 1, 31),
+        {1, 2},
+        (1, "a"),
+        Decimal("0.10"),
+        {3: b"x"},
+        pd.DataFrame({"x": [1, 2], "day": pd.to_datetime(["2026-01-31", "2026-02-01"])}),
+        np.array([1.5, 2.0]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_variables_of_types_that_json_lacks_are_given_again(
+    module_sandbox: SandboxExecutor, value: Any
+) -> None:
+    result = ask(module_sandbox, "print(type(t), t)", {"variables": {"t": value}})
+    kept = json.loads(json.dumps(result["receipt"]))
+    assert (list(kept["packed_variables"]), kept["other_variables"]) == (["t"], {})
+    assert run_again(kept, module_sandbox).status == "same"
+
+
+def test_variables_that_are_too_large_are_in_it_by_their_checksum(module_sandbox: SandboxExecutor) -> None:
+    result = ask(module_sandbox, "print(len(t))", {"variables": {"t": pd.DataFrame({"x": range(20_000)})}})
+    receipt = read_receipt(result["receipt"])
+    assert (list(receipt.other_variables), receipt.packed_variables) == (["t"], {})
+    comparison = run_again(receipt, module_sandbox)
+    assert (comparison.status, "too large" in comparison.reason) == ("unknown", True)
+
+
+def test_a_variable_that_somebody_wrote_into_a_receipt_is_checked(
+    receipt: Receipt, module_sandbox: SandboxExecutor, sales: Path
+) -> None:
+    forged = replace(receipt, packed_variables={"factor": {"builtins.range": [0, 10**12, 1, 1]}})
+    with pytest.raises(InputError, match="variable of the receipt cannot be read"):
+        run_again(forged, module_sandbox, files=[sales])
+
+
+def test_it_is_read_from_a_file_text_or_a_result(receipt: Receipt, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    save_receipt(receipt.to_dict(), path)
+    assert read_receipt(path) == read_receipt(path.read_text()) == read_receipt(receipt.to_dict()) == receipt
+    with pytest.raises(InputError, match=r"pathlib\.Path\(…\) for a file"):
+        read_receipt(str(path))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_receipt(tmp_path / "other.json")
+
+
+def test_files_are_given_again_in_every_form_of_a_question(
+    receipt: Receipt, module_sandbox: SandboxExecutor, sales: Path
+) -> None:
+    with sales.open("rb") as opened:
+        for files in ({"sales.csv": SALES}, {"sales.csv": opened}, [opened], [sales]):
+            assert run_again(receipt.to_dict(), module_sandbox, files=files).status == "same"
+    with pytest.raises(InputError, match="given as text"):
+        run_again(receipt, module_sandbox, files={"sales.csv": str(sales)})
 
 
 def test_a_turn_of_a_conversation_says_that_it_is_one(module_sandbox: SandboxExecutor) -> None:
@@ -132,8 +186,9 @@ def test_a_receipt_that_was_changed_or_is_of_another_version_is_refused(
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", "<html>"])
 def test_what_is_no_receipt_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="no receipt"):
+    with pytest.raises(InputError, match="no receipt") as caught:
         read_receipt(text)
+    assert len(str(caught.value)) < 200
 
 
 def test_the_command_line_says_same_or_different(receipt: Receipt, sales: Path) -> None:

@@ -24,7 +24,7 @@ from code_chains.executors import Executor, SandboxExecutor
 from code_chains.executors.runner import Closing
 from code_chains.inputs import files_on_disk
 from code_chains.python_tool import Given
-from code_chains.toolbox import Toolbox
+from code_chains.toolbox import Toolbox, check_tool_name
 
 MAX_SESSIONS = 8
 """Sessions of a new executor by default."""
@@ -168,8 +168,7 @@ def _close(sessions: ThreadSessions, own_executor: Executor | None, files: ExitS
 
 
 def _check_texts(*, name: object, description: object) -> None:
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ConfigurationError("name", name, "a name that models can call, such as 'run_python'")
+    check_tool_name(name)
     if description is not None and not isinstance(description, str):
         raise ConfigurationError("description", description, "text")
 

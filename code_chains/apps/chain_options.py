@@ -68,8 +68,8 @@ _TABLE: dict[str, Callable[..., Callable[[Any], Any]]] = {
     ),
     "executor": _option(
         "--executor",
-        help="strongest (sandbox, docker with its image, or wasm), sandbox, docker, podman, e2b, modal, daytona, wasm, monty,"
-        " sql, or none (no isolation).",
+        help="strongest (sandbox, docker with its image, or wasm), sandbox, docker, podman, e2b, modal, daytona, wasm,"
+        " monty, sql, or none (no isolation).",
     ),
     "network": _option(
         "--network",

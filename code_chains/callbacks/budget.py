@@ -105,6 +105,8 @@ class Budget(Block, UsageMeter):
         }
         if per not in ("all", "question"):
             raise ConfigurationError("per", per, '"all" or "question"')
+        if per == "question" and not self.limits:
+            raise ConfigurationError("per", per, "a limit as well, e.g. Budget(usd=0.05, per='question')")
         self.per, self.reply_tokens = per, int(_number("reply_tokens", reply_tokens))
         self._began: float | None = None
         self._begun_calls = self._begun_attempts = self._begun_tool_calls = 0

@@ -179,10 +179,13 @@ class StreamingChain(FlowChain):
             name: The name that a model calls.
             description: When a model should call it.
             arg_types: Arguments by name and type, instead of a schema.
+
+        Raises:
+            ConfigurationError: Providers refuse the name.
         """
         return chain_as_tool(
             self,
-            name=name or self.get_name(),
+            name=self.get_name() if name is None else name,
             description=description or self.description,
             arguments=args_schema or self._arguments(arg_types),
             format_for_model=self._format_for_model,

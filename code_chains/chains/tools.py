@@ -18,7 +18,7 @@ from code_chains.errors import InputError
 from code_chains.executors import Executor
 from code_chains.inputs import shortened
 from code_chains.state import Execution, Problem, Verdict, as_json
-from code_chains.toolbox import Toolbox
+from code_chains.toolbox import Toolbox, check_tool_name
 from code_chains.toolbox.schemas import describe_wrong_arguments
 from code_chains.verification.feedback import repair_feedback
 
@@ -108,7 +108,7 @@ def chain_as_tool(
     return ChainTool.from_function(
         call,
         acall,
-        name=name,
+        name=check_tool_name(name),
         description=description,
         args_schema=arguments,
         response_format=response,

@@ -7,28 +7,31 @@ only. Names of artifacts are untrusted; nothing is written outside the chosen fo
 from __future__ import annotations
 
 import base64
-import filecmp
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
 import nbformat
 from markdown_it import MarkdownIt
-from pydantic import JsonValue
 
+from code_chains.conversations.export_inputs import (
+    Companions,
+    has_content,
+    has_program,
+    literal,
+    with_inputs,
+)
 from code_chains.conversations.frames import framed
 from code_chains.conversations.scripts import compiles, extract_futures, print_value
 from code_chains.errors import InputError
 from code_chains.executors.values import check_variables
-from code_chains.inputs import check_name, fenced
-from code_chains.records.filenames import numbered_names, safe_name
+from code_chains.inputs import fenced
+from code_chains.records.filenames import safe_name
 from code_chains.state import Artifact, DisplayData, Turn
 from code_chains.storage.files import atomic_write
 
@@ -51,39 +54,45 @@ _KERNEL = {
 def export(turns: Sequence[Turn], path: str | os.PathLike[str]) -> list[Path]:
     """Write the turns of a session to a file, and the files that it needs beside it.
 
-    These are the input files of the programs, if they still exist, and for Markdown also the images. The file
-    at `path` is replaced atomically; no other file is ever changed.
+    These are the input files of the programs, frames that they were given, and for Markdown also the images; a comment
+    in the program says what was not kept. The file at `path` is replaced atomically; no other file is ever changed.
 
     Args:
-        turns: The turns, e.g. `memory.turns(session_id)`.
+        turns: The turns: `chain.turns(session_id)`, which knows what was kept. A list of turns knows only paths.
         path: Ends with `.ipynb` for a notebook, `.py` for a script or `.md` for Markdown.
 
     Returns:
         The paths of the files that were written, beginning with `path`.
 
     Raises:
-        InputError: There are no turns, the suffix is not supported, the folder is missing or not writable, or
+        InputError: These are no turns, the suffix is not supported, the folder is missing or not writable, or
             another file has the name of an input file.
     """
     target = Path(path)
-    if not turns:
-        raise InputError("There is nothing to export yet. Ask a question first.")
+    _check_turns(turns)
     _check_target(target)
-    files = _input_files(turns, target)
-    images = _Images(target.parent, reserved=set(files) | {target.name})
-    content = _content(turns, target, images)
-    companions: dict[str, Path | bytes] = {**files, **images.files}
+    companions = Companions(target)
+    content = _content(with_inputs(turns, companions), target, companions)
     try:
         atomic_write(target, content)
         paths = [target]
-        for name, source in companions.items():
-            if not _has_content(target.parent / name, source):
+        for name, source in companions.files.items():
+            if not has_content(target.parent / name, source):
                 (target.parent / name).parent.mkdir(parents=True, exist_ok=True)
                 atomic_write(target.parent / name, source)
                 paths.append(target.parent / name)
     except OSError as error:
         raise InputError(f"{str(target)!r} cannot be written: {error}.") from error
     return paths
+
+
+def _check_turns(turns: object) -> None:
+    if not isinstance(turns, list | tuple) or not all(isinstance(turn, Turn) for turn in turns):
+        raise InputError(
+            f'Pass the turns of a conversation, e.g. chain.turns("ann"), not {type(turns).__name__}.'
+        )
+    if not turns:
+        raise InputError("There is nothing to export yet. Ask a question first.")
 
 
 def _check_target(target: Path) -> None:
@@ -97,13 +106,13 @@ def _check_target(target: Path) -> None:
         raise InputError(f"{str(target)!r} is a folder. Name a file.")
 
 
-def _content(turns: Sequence[Turn], target: Path, images: _Images) -> bytes:
+def _content(turns: Sequence[Turn], target: Path, companions: Companions) -> bytes:
     if target.suffix == ".ipynb":
         text = str(nbformat.writes(to_notebook(turns, title=target.stem))) + "\n"  # type: ignore[no-untyped-call]
     elif target.suffix == ".py":
         text = to_script(turns)
     else:
-        text = _markdown(turns, images.name)
+        text = _markdown(turns, companions)
     return text.encode()
 
 
@@ -136,7 +145,7 @@ def notebook_of(cells: Sequence[Mapping[str, Any]]) -> nbformat.NotebookNode:
 
 def _cells(name: str, turn: Turn, images: Sequence[Artifact]) -> Iterator[dict[str, Any]]:
     yield _cell("markdown", f"{name}-question", _question(turn.query))
-    if _has_program(turn):
+    if has_program(turn):
         outputs = [*_text_and_value(turn), *map(_display_data, images)]
         yield {
             **_cell("code", f"{name}-program", _program(turn)),
@@ -195,7 +204,7 @@ def to_script(turns: Sequence[Turn]) -> str:
     """
     parts, futures = [], set[str]()
     for turn in turns:
-        if not _has_program(turn):
+        if not has_program(turn):
             parts.append(_comment(f"{turn.query}\n\n{turn.answer}" if turn.answer else turn.query))
             continue
         program, features = extract_futures(print_value(_program(turn), turn.output))
@@ -228,18 +237,19 @@ def to_markdown(turns: Sequence[Turn]) -> str:
         InputError: A variable of a turn has an invalid name, or the name of an image points outside the
             folder.
     """
-    return _markdown(turns, _Images().name)
+    return _markdown(turns, Companions())
 
 
-def _markdown(turns: Sequence[Turn], name: Callable[[Artifact], str]) -> str:
+def _markdown(turns: Sequence[Turn], companions: Companions) -> str:
     parts: list[str] = []
     for turn, images in _with_images(turns):
         parts.append(_question(turn.query))
-        if _has_program(turn):
+        if has_program(turn):
             parts.append(fenced(_program(turn), "python"))
             if turn.output.strip():
                 parts.append(f"Output:\n\n{fenced(_text(turn.output))}")
-            parts += [f"![{image_name}]({quote(image_name)})" for image_name in map(name, images)]
+            names = [companions.add(_image_name(image), image.data) for image in images]
+            parts += [f"![{name}]({quote(name)})" for name in names]
         if turn.answer.strip():
             parts.append(_isolate(_text(turn.answer)))
     return "\n\n".join(parts) + "\n"
@@ -256,28 +266,15 @@ def _isolate(text: str) -> str:
 # -- shared --------------------------------------------------------------------------------------------------
 
 
-def _has_program(turn: Turn) -> bool:
-    return bool(turn.code.strip()) and turn.status != "failed"
-
-
 def _program(turn: Turn) -> str:
     """Return the program of a turn, preceded by assignments of its variables."""
     assignments = "".join(
-        f"{name} = {_literal(value)}\n" for name, value in check_variables(turn.variables).items()
+        f"{name} = {literal(value)}\n" for name, value in check_variables(turn.variables).items()
     )
     if assignments:
         assignments += "\n"
     code = turn.code.strip("\r\n")
     return _text(f"{assignments}{code}\n")
-
-
-def _literal(value: JsonValue) -> str:
-    """Return a JSON value as Python source."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {_literal(item)}' for key, item in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
-    return repr(value) if not isinstance(value, float) or isfinite(value) else f'float("{value}")'
 
 
 def _text(text: str) -> str:
@@ -294,75 +291,15 @@ def _question(query: str) -> str:
     return f"## {textwrap.shorten(line, _MAX_HEADING_CHARS, placeholder=' …')}\n\n{full}"
 
 
+def _image_name(image: Artifact) -> str:
+    """Return the name of an image with the suffix of its media type."""
+    return PurePosixPath(safe_name(image.name)).stem + _IMAGES[image.media_type]
+
+
 def _with_images(turns: Sequence[Turn]) -> Iterator[tuple[Turn, list[Artifact]]]:
     """Yield turns with their images, without those that an earlier turn has."""
     seen: set[bytes] = set()
     for turn in turns:
         images = [image for image in turn.artifacts if image.media_type in _IMAGES and image.data not in seen]
         seen |= {image.data for image in images}
-        yield turn, images if _has_program(turn) else []
-
-
-# -- files ---------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Images:
-    """Unique names for the files of images.
-
-    Attributes:
-        folder: The target folder; names of its files are not available.
-        reserved: Further names that are not available.
-        files: The images by name.
-    """
-
-    folder: Path | None = None
-    reserved: set[str] = field(default_factory=set)
-    files: dict[str, bytes] = field(default_factory=dict)
-
-    def name(self, image: Artifact) -> str:
-        """Assign a name to an image, with the suffix of its media type."""
-        preferred = PurePosixPath(safe_name(image.name)).stem + _IMAGES[image.media_type]
-        name = next(name for name in numbered_names(preferred) if self._is_free(name, image.data))
-        self.files[name] = image.data
-        return name
-
-    def _is_free(self, name: str, data: bytes) -> bool:
-        if name in self.reserved or self.files.get(name, data) != data:
-            return False
-        path = self.folder / name if self.folder else None
-        return path is None or not os.path.lexists(path) or _has_content(path, data)
-
-
-def _input_files(turns: Sequence[Turn], target: Path) -> dict[str, Path]:
-    """Return the existing input files of the programs by name.
-
-    Raises:
-        InputError: Another file has such a name already, or it is the export target.
-    """
-    files: dict[str, Path] = {}
-    inputs = [item for turn in turns if _has_program(turn) for item in turn.files.items()]
-    for name, path in inputs:
-        name, source = check_name(name), Path(path)
-        if not source.is_file():
-            continue
-        copy = target.parent / name
-        if copy == target or (target.exists() and source.samefile(target)):
-            raise InputError(
-                f"{str(target)!r} is a file that a program read. Choose another name to export to."
-            )
-        other = files.setdefault(name, source)
-        if not _has_content(other, source) or (os.path.lexists(copy) and not _has_content(copy, source)):
-            raise InputError(
-                f"{str(copy)!r} is needed for a copy of {str(source)!r}, but is another file. Move it away."
-            )
-    return files
-
-
-def _has_content(path: Path, content: Path | bytes) -> bool:
-    """Return whether a file has this content, or is the same file."""
-    if not path.is_file():
-        return False
-    if isinstance(content, bytes):
-        return path.stat().st_size == len(content) and path.read_bytes() == content
-    return path.samefile(content) or filecmp.cmp(path, content, shallow=False)
+        yield turn, images if has_program(turn) else []

@@ -29,7 +29,7 @@ from code_chains.conversations.messages import (
 )
 from code_chains.conversations.recent_store import ARTIFACTS_PREFIX, CONTENTS_PREFIX, RecentStore
 from code_chains.conversations.replay import Inputs, cause_of, describe, rebuild
-from code_chains.conversations.turns import create_turn, deserialize, new_turn_id, serialize
+from code_chains.conversations.turns import Turns, create_turn, deserialize, new_turn_id, serialize
 from code_chains.errors import CodeChainsError, ConfigurationError, SessionError, StoreError
 from code_chains.executors.values import check_variables
 from code_chains.inputs import check_session_id
@@ -246,12 +246,14 @@ class ConversationMemory(BaseMemory):
             artifacts: Whether to load the artifacts of their programs as well.
         """
         check_session_id(session_id)
+        inputs = partial(self.inputs, session_id)
         if self.history is not None:
-            return pair_messages(self.history(session_id).messages)
+            return Turns(pair_messages(self.history(session_id).messages), inputs)
         keys = sorted(self._keys(_key_prefix(_TURNS, session_id)))
         entries = self.store.mget(keys) if keys else []
         turns = [*filter(None, map(deserialize, entries))]
-        return self._with_artifacts(session_id, turns) if artifacts and turns else turns
+        turns = self._with_artifacts(session_id, turns) if artifacts and turns else turns
+        return Turns(turns, inputs)
 
     def _with_artifacts(self, session_id: str, turns: list[Turn]) -> list[Turn]:
         entries = self.store.mget([_key(ARTIFACTS_PREFIX, session_id, turn) for turn in turns])

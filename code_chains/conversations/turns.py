@@ -7,12 +7,13 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from pydantic import JsonValue
 
+from code_chains.conversations.replay import Inputs
 from code_chains.errors import InputError
 from code_chains.executors.values import check_json_variables
 from code_chains.inputs import shortened
@@ -21,6 +22,19 @@ from code_chains.state import DisplayData, Execution, Turn, Verdict
 _log = logging.getLogger(__name__)
 _MAX_OUTPUT_CHARS = 100_000
 """Approximate maximum length of the stored output of a turn."""
+
+
+class Turns(list[Turn]):
+    """The turns of a conversation.
+
+    Args:
+        turns: The turns.
+        inputs: Returns what one of them was given, as far as it was kept.
+    """
+
+    def __init__(self, turns: Iterable[Turn], inputs: Callable[[Turn], Inputs]) -> None:
+        super().__init__(turns)
+        self.inputs = inputs
 
 
 def serialize(entry: Mapping[str, Any]) -> bytes:

@@ -36,6 +36,7 @@ from code_chains.inputs import check_code, shortened
 from code_chains.state import ErrorReport, Execution
 from code_chains.storage.databases import Rows, Server, StatementError
 from code_chains.temporary import process_folder
+from code_chains.toolbox import check_tool_name
 
 if TYPE_CHECKING:
     from langchain_community.utilities import SQLDatabase
@@ -132,6 +133,9 @@ class DatabaseExecutor(Executor):
 
         Args:
             name: What it is called.
+
+        Raises:
+            ConfigurationError: Providers refuse the name.
         """
 
         def query(sql: str) -> list[dict[str, Any]]:
@@ -142,7 +146,7 @@ class DatabaseExecutor(Executor):
 
         return StructuredTool.from_function(
             query,
-            name=name,
+            name=check_tool_name(name),
             description=_DESCRIPTION.format(dialect=self.dialect, schema=self._schema),
             args_schema=Arguments,
             metadata={"read_only": True},

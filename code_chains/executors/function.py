@@ -31,11 +31,15 @@ class FunctionExecutor(Executor):
         super().__init__()
         self.function = function
 
-    def _execute(self, program: Program) -> Execution:
-        if program.files or program.variables:
+    def check_data(self, files: object, variables: object) -> None:
+        """See `Runner.check_data`."""
+        if files or variables:
             raise InputError(
                 f"The function {_name(self.function)!r} takes code alone: no files or variables."
             )
+
+    def _execute(self, program: Program) -> Execution:
+        self.check_data(program.files, program.variables)
         try:
             outcome = self.function(program.code)
             if inspect.isawaitable(outcome):

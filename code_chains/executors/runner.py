@@ -164,6 +164,13 @@ class Runner:
             calls.context.run(TURNS.set, None)
         return Program(code, files, variables, calls, stdin, return_value, check)
 
+    def check_data(self, files: object, variables: object) -> None:
+        """Raise for files or variables that programs cannot be given here, whatever they are.
+
+        Raises:
+            InputError: Programs take none.
+        """
+
     def check_stdin(self, stdin: object) -> None:
         """Check what a program is to read from its standard input.
 

@@ -54,12 +54,12 @@ def value_of(execution: Execution) -> Any:
     """
     for data in execution.display_data:
         if data.media_type == VALUE_TYPE:
-            return _unpacked(data.data.encode(errors="replace"))
+            return unpack_untrusted(data.data.encode(errors="replace"))
     raise LookupError("The program ended with no value, or with one that takes more bytes than views may.")
 
 
-def _unpacked(data: bytes) -> Any:
-    """Return a value that a program packed.
+def unpack_untrusted(data: bytes) -> Any:
+    """Return a value that a program, or anybody, packed.
 
     Raises:
         LookupError: It said why it cannot, or what it said is no value.

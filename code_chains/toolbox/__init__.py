@@ -3,7 +3,7 @@
 from code_chains.toolbox.approval import ApproveTools, ToolRequest
 from code_chains.toolbox.calls import PendingCall, ToolCallError, ToolCalls
 from code_chains.toolbox.signatures import Parameter, Signature
-from code_chains.toolbox.toolbox import Toolbox
+from code_chains.toolbox.toolbox import Toolbox, check_tool_name
 
 __all__ = [
     "ApproveTools",
@@ -14,4 +14,5 @@ __all__ = [
     "ToolCalls",
     "ToolRequest",
     "Toolbox",
+    "check_tool_name",
 ]

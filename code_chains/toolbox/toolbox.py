@@ -6,6 +6,7 @@ import builtins
 import functools
 import inspect
 import keyword
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_type_hints
@@ -21,6 +22,7 @@ RESERVED = frozenset(
     ("result", "final_answer", "ToolError", "np", "pd", "plt", "numpy", "pandas", "matplotlib")
 )
 """Names that programs use for something else."""
+_CALLABLE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _INTRODUCTION = (
     "These functions exist already; call them, and do not import them. A call that fails raises ToolError."
 )
@@ -117,6 +119,18 @@ class Toolbox:
     def format_for_model(self) -> str:
         """Describe the tools to the model that writes programs: signatures and one line each."""
         return "\n".join([_INTRODUCTION, "```python", *map(str, self.signatures.values()), "```"])
+
+
+def check_tool_name(name: object) -> str:
+    """Return a name by which a model can call a tool.
+
+    Raises:
+        ConfigurationError: Providers refuse it.
+    """
+    if not isinstance(name, str) or not _CALLABLE.fullmatch(name):
+        remedy = "at most 64 letters, digits, underscores and dashes, e.g. 'run_python'"
+        raise ConfigurationError("name", name, remedy, because="no model could call a tool of this name")
+    return name
 
 
 def _as_tool(given: BaseTool | Callable[..., Any]) -> BaseTool:

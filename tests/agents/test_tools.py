@@ -14,7 +14,9 @@ from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from code_chains import CodeChain, ExecuteChain, SandboxExecutor, create_code_chain
+from code_chains import CodeChain, ExecuteChain, SandboxExecutor, create_code_chain, create_python_tool
+from code_chains.agents import PythonMiddleware
+from code_chains.errors import ConfigurationError
 from code_chains.state import from_json
 from code_chains.testing import ScriptedModel, asks_for_code
 from tests.conftest import QUESTION
@@ -179,3 +181,18 @@ class TestAlone(Contract, ToolsUnitTests):
 
 class TestTogether(Contract, ToolsIntegrationTests):
     pass
+
+
+@pytest.mark.parametrize("name", ["bad name!", "", "a.b", "ä", "x" * 65, "run\n"])
+def test_a_name_that_providers_refuse_is_refused(
+    name: str, chain: CodeChain, sandbox: SandboxExecutor
+) -> None:
+    for make in (
+        chain.as_tool,
+        ExecuteChain(sandbox).as_tool,
+        lambda name: create_python_tool(sandbox, name=name),
+        lambda name: PythonMiddleware(sandbox, name=name),
+    ):
+        with pytest.raises(ConfigurationError, match="at most 64 letters"):
+            make(name=name)
+    assert chain.as_tool(name="my-tool_2").name == "my-tool_2"

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyflakes.checker import Checker
 
-from code_chains import Repair, create_code_chain
+from code_chains import Repair, ValidateChain, create_code_chain
 from code_chains.analysis.checks import (
     POLICIES,
     as_advice,
@@ -684,3 +684,9 @@ def test_a_session_may_have_modules_that_no_check_knows(sandbox: SandboxExecutor
     with create_code_chain(model, executor=sandbox, solve=Repair(1)) as chain:
         results = [chain.invoke({"query": "?", "session_id": "ann"}) for _ in range(2)]
     assert [result["output"] for result in results] == ["1", "1"]
+
+
+@pytest.mark.parametrize("result", [(True,), [True], (True, "a", "b")])
+def test_a_result_that_is_no_decision_is_shown_as_the_check_returned_it(result: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"checks={re.escape(repr(result))}"):
+        ValidateChain([lambda code: result]).invoke({"code": "1"})

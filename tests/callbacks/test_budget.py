@@ -393,3 +393,8 @@ def test_the_clock_starts_with_the_first_model_call(sandbox: SandboxExecutor) ->
     with create_code_chain(writing("print(1)"), executor=sandbox, budget=budget) as chain:
         chain.invoke("?")
     assert budget.deadline < time.monotonic() + 5
+
+
+def test_a_budget_of_each_question_has_a_limit() -> None:
+    with pytest.raises(ConfigurationError, match="a limit as well"):
+        Budget(per="question")

@@ -6,10 +6,14 @@ import base64
 import subprocess
 import sys
 import warnings
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +24,8 @@ from pydantic import JsonValue
 from code_chains.chains.base import State
 from code_chains.conversations.export import export, to_markdown, to_notebook, to_script
 from code_chains.conversations.memory import ConversationMemory
+from code_chains.conversations.replay import Inputs
+from code_chains.conversations.turns import Turns
 from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
 from code_chains.factory import create_code_chain
@@ -348,6 +354,72 @@ def test_existing_inputs_stay_and_missing_ones_are_skipped(tmp_path: Path, sales
     files = {"sales.csv": str(sales), "deep/copy.csv": str(sales), "gone.csv": str(tmp_path / "gone.csv")}
     paths = export([turn(code="1", files=files)], tmp_path / "x.py")
     assert paths == [tmp_path / "x.py", tmp_path / "deep" / "copy.csv"]
+
+
+GIVEN: dict[str, tuple[str, dict[str, Any]]] = {
+    "sum": (
+        "print(len(open('d2.csv').read()), total)",
+        {"files": {"d2.csv": b"abc"}, "variables": {"total": 2}},
+    ),
+    "frame": ("print(df['a'].sum())", {"variables": {"df": pd.DataFrame({"a": [1, 2], "b": ["x", None]})}}),
+    "day": (
+        "print(day.year, sorted(s), t)",
+        {"variables": {"day": date(2026, 1, 31), "s": {2, 1}, "t": ((), (1,), b"x", Decimal("0.1"))}},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def given_turns() -> list[Turn]:
+    def script(messages: list[Any]) -> str:
+        asked = max(GIVEN, key="\n".join(message.text for message in messages).rfind)
+        return GIVEN[asked][0] if asks_for_code(messages) else "Done."
+
+    with create_code_chain(ScriptedModel(script), executor=SandboxExecutor()) as chain:
+        for query, (_, inputs) in GIVEN.items():
+            assert chain.invoke({"query": query, "session_id": "ann", **inputs})["verdict"].ok
+        return chain.turns("ann")
+
+
+@pytest.mark.slow
+def test_what_was_uploaded_or_given_as_a_variable_is_there_for_an_exported_script(
+    given_turns: list[Turn], tmp_path: Path
+) -> None:
+    paths = export(given_turns, tmp_path / "x.py")
+    assert {path.name for path in paths} == {"x.py", "d2.csv", "df.parquet"}
+    run = [sys.executable, "x.py"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout.splitlines(), done.stderr) == ([each.output.strip() for each in given_turns], "")
+    assert export(given_turns, tmp_path / "x.py") == [tmp_path / "x.py"]
+
+
+def test_what_was_not_kept_is_named_before_the_program(tmp_path: Path) -> None:
+    kept = Inputs({}, {"a": np.array([1]), "z": datetime(2026, 1, 1, tzinfo=UTC)}, missing={"df", "gone.csv"})
+    gone = turn(code="print(1)", files={"gone.csv": str(tmp_path / "gone.csv")})
+    export(Turns([gone], lambda _: kept), tmp_path / "x.py")
+    text = (tmp_path / "x.py").read_text()
+    for what in (
+        "'gone.csv' was given, and is not there",
+        "`df`, too large",
+        "`a`, ndarray",
+        "`z`, datetime",
+    ):
+        assert f"# The file {what}" in text or f"# {what}" in text
+    exec(text, {})
+
+
+def test_an_upload_of_the_same_name_and_another_content_is_named(tmp_path: Path) -> None:
+    turns = [turn(code=f"print({number})", files={"in.csv": f"/gone/{number}"}) for number in (1, 2)]
+    contents = iter([b"1", b"2"])
+    export(Turns(turns, lambda _: Inputs({"in.csv": next(contents)}, {})), tmp_path / "x.py")
+    assert (tmp_path / "in.csv").read_bytes() == b"1"
+    assert (tmp_path / "x.py").read_text().count("'in.csv' had another content here") == 1
+
+
+@pytest.mark.parametrize("turns", ["ann", None, {"a": 1}, ["ann"]])
+def test_what_is_no_turn_is_not_exported(turns: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r'chain\.turns\("ann"\)'):
+        export(turns, tmp_path / "x.py")
 
 
 def test_an_export_replaces_the_last_one_but_no_input(tmp_path: Path, sales: Path) -> None:

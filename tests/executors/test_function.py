@@ -91,3 +91,13 @@ def test_other_outcomes_and_inputs_are_refused() -> None:
         FunctionExecutor(lambda code: 5).run("1")
     with pytest.raises(InputError, match="files or variables"):
         FunctionExecutor(lambda code: "").run("1", variables={"n": 1})
+
+
+@pytest.mark.parametrize("given", [{"variables": {"n": 1}}, {"files": {"a.txt": b"1"}}])
+def test_inputs_that_a_function_cannot_take_are_refused_before_a_model_is_paid(given: dict[str, Any]) -> None:
+    model = ScriptedModel(lambda _: pytest.fail("asked"))
+    with (
+        create_code_chain(model, executor=lambda code: "") as chain,
+        pytest.raises(InputError, match="files or variables"),
+    ):
+        chain.invoke({"query": "What is n?", **given})

@@ -302,7 +302,9 @@ def read_result(result: Any, name: str) -> list[Problem]:
     if result is False:
         return _refusal(name, None)
     items = [result] if isinstance(result, str | Problem) else result
-    if not isinstance(items, list | tuple | set | frozenset | Iterator):
+    items = list(items) if isinstance(items, Iterator) else items
+    is_list = isinstance(items, list | tuple | set | frozenset)
+    if not is_list or any(isinstance(item, bool) for item in items):
         raise _unknown_result(name, result)
     return [_to_problem(item, name) for item in items]
 

@@ -77,7 +77,10 @@ def _from_mapping(example: Mapping[object, object]) -> Example:
     expected = _expected(example["expected"]) if "expected" in example else ""
     is_run = not example.keys() & _OF_CALLS
     stdin, output = _text(example, "stdin"), _text(example, "output")
-    return Example(_arguments(args, kwargs), expected, stdin, output, bool(example.get("exact")), is_run)
+    exact = example.get("exact", False)
+    if not isinstance(exact, bool) or (exact and output is None):
+        raise InputError(f"{example!r:.80} is not an example: exact is True or False, and about the output.")
+    return Example(_arguments(args, kwargs), expected, stdin, output, exact, is_run)
 
 
 def _text(example: Mapping[object, object], key: str) -> str | None:

@@ -11,6 +11,7 @@ from code_chains.chains import EvaluateChain
 from code_chains.errors import InputError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.verification.expectations import expect
+from code_chains.verification.expectations.examples import parse_example
 from code_chains.verification.expectations.harness import UntestableError
 
 VALUES = st.recursive(
@@ -621,3 +622,9 @@ def test_cases_and_fixtures_mean_what_they_mean_to_pytest(
 def test_fixtures_and_cases_of_classes_are_refused(tests: str) -> None:
     with pytest.raises(InputError, match="needs a test runner"):
         expect(HEAD + tests)
+
+
+@pytest.mark.parametrize("example", [{"expected": 0.3, "exact": True}, {"output": "a", "exact": "yes"}])
+def test_exact_is_about_output_and_a_boolean(example: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="exact is True or False"):
+        parse_example(example)
