@@ -37,17 +37,14 @@ class Service:
 
 def certificate(folder: Path) -> Path:
     """Write a certificate for localhost, with its key, that signs itself."""
-    pytest.importorskip("cryptography")
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
+    x509 = pytest.importorskip("cryptography.x509")
+    hashes, serialization, ec = (
+        pytest.importorskip(f"cryptography.hazmat.primitives.{name}")
+        for name in ("hashes", "serialization", "asymmetric.ec")
+    )
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    alternatives: list[x509.GeneralName] = [
-        x509.DNSName("localhost"),
-        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-    ]
+    alternatives = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     made = (
         x509.CertificateBuilder()
         .subject_name(name)
