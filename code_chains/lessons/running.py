@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from code_chains.analysis.parsing import names_in
 from code_chains.analysis.replies.syntax import top_level_names
 from code_chains.chains.tested import verdict_of_runs, verdict_of_tests
+from code_chains.conversations.scripts import extract_futures
 from code_chains.executors.base import Executor
 from code_chains.lessons.expected import Expected
 from code_chains.lessons.lesson import Lesson, Step
@@ -61,7 +62,11 @@ class Submission:
     @property
     def program(self) -> str:
         """What is run."""
-        return self.before + self.code
+        if not self.before:
+            return self.code
+        code, features = extract_futures(self.code)  # Which must come before everything else.
+        futures = f"from __future__ import {', '.join(sorted(features))}; " if features else ""
+        return f"{futures}{self.before}{code}"
 
     @property
     def known_names(self) -> list[str]:

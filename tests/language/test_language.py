@@ -242,7 +242,7 @@ def test_a_language_beyond_the_list_is_answered_in_itself() -> None:
 
     with create_code_chain(ScriptedModel(reply)) as chain:
         result = chain.invoke({"query": "Mikä on lukujen 2 ja 3 summa?"})
-    assert result["language"] == UNKNOWN
+    assert result["answer_language"] == UNKNOWN
     assert "in the language of the question" in told[0]
     assert "Answer in the language of the question." in told[1]
 

@@ -190,6 +190,15 @@ def test_a_cheat_is_not_accepted(sandbox: SandboxExecutor, code: str) -> None:
     assert grade(sandbox, code)["verdict"].status in ("failed", "unverified")
 
 
+def test_imports_from_the_future_stand_before_a_setup(sandbox: SandboxExecutor) -> None:
+    setup = "```python setup\nprices = [1]\n```\n"
+    code = "from __future__ import annotations\n\ndef total(numbers: list[int]) -> int:\n    return sum(numbers)\n"
+    assert grade(sandbox, code, lesson(setup + TOTAL))["verdict"].status == "verified"
+    code = "from __future__ import annotations\n\nprices[5]\n"
+    reason = grade(sandbox, code, lesson(setup + TOTAL))["verdict"].reason
+    assert "line 3" in reason
+
+
 def test_setup_and_earlier_steps_are_there_and_silent(sandbox: SandboxExecutor) -> None:
     steps = (
         "```python setup\nimport math\nprices = [1, 2]\nprint('setup')\n```\n"

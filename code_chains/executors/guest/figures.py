@@ -23,13 +23,14 @@ class Shown:
         seen: Figures that need not be drawn at the end: they were shown, or saved into a file.
         last: The figure that was shown last.
         keeps: Whether figures can be opened again once the program has ended.
+        stay_open: Whether showing figures closes none, so that tests can look at them.
     """
 
     def __init__(self) -> None:
         self.images: list[bytes] = []
         self.seen = weakref.WeakSet[Any]()
         self.last: Any = None
-        self.keeps = False
+        self.keeps = self.stay_open = False
         self._managers: list[Any] = []
 
     def draw(self, figure: Any) -> None:
@@ -114,7 +115,8 @@ def follow(pyplot: Any) -> None:
         opened = open_figures()
         SHOWN.draw_unseen(opened)
         SHOWN.keep(opened)
-        close("all")
+        if not SHOWN.stay_open:
+            close("all")
 
     @wraps(close)
     def close_drawn(fig: Any = None) -> None:

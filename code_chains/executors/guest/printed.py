@@ -104,7 +104,8 @@ class Comparisons:
             return f"{source} {operator} … does not hold"
         given = f" for {named}" if named else ""
         if operator != "==":
-            return f"{source} {operator} {wanted} does not hold{given}: it is {got}"
+            found = "" if source == got else f": it is {got}"
+            return f"{source} {operator} {wanted} does not hold{given}{found}"
         texts = isinstance(left, str) and isinstance(right, str)
         hint = comparing.difference(left, right) if texts else ""
         said = f"{source} {verb} {got}, expected {wanted}{given}"

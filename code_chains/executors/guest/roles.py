@@ -39,6 +39,7 @@ def run(
     outcome = cell.run(code, names, source=source, ends=False, max_view_bytes=max_view_bytes)
     if outcome["status"] in ("ok", "error"):  # What it defined before an error can be tested.
         figures.SHOWN.reopen()
+        figures.SHOWN.stay_open = True
         rpc.serve(channel, names)
     cell.call_exit_handlers()
     cell.flush()

@@ -355,7 +355,7 @@ def error_type(types: tuple[Any, ...]) -> type[Exception]:
             return loaded
     if types not in _error_types:  # Also for SystemExit, which would end the tests as if they had passed.
         base = error_type(types[1:]) if types[1][1] not in ("BaseException", "object") else Exception
-        bases = (RemoteError,) if base is Exception else (RemoteError, base)
+        bases = (base,) if issubclass(base, RemoteError) else (RemoteError, base)
         _error_types[types] = type(name, bases, {})
     return _error_types[types]
 

@@ -200,8 +200,14 @@ class OfTests:
         return around
 
     def _is_named(self, path: str, texts: set[str]) -> bool:
-        """Return whether a call names a file or its folder, or the program has its name."""
-        is_argument = any(path.rstrip(os.sep) == text or path.startswith(text + os.sep) for text in texts)
+        """Return whether a call names a file or one of its folders, or the folder that a file is to be in; or the program does."""
+        is_folder = path.endswith(os.sep)
+        is_argument = any(
+            path.rstrip(os.sep) == text
+            or path.startswith(text + os.sep)
+            or (is_folder and text.startswith(path))
+            for text in texts
+        )
         return is_argument or os.path.basename(path.rstrip(os.sep)) in self._named
 
     def received(self, around: Any, arguments: list[Any]) -> None:

@@ -215,7 +215,10 @@ def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
     free = free_names(tests)
     if not owned.intersection(free) and OUTPUT not in names_in(tests):  # Nothing else can be what is tested.
         asked |= owned & names_in(tests)
-    imports = _missing_imports(tests, code)
+    variables = (
+        _top_level_names(code).keys() - owned
+    )  # Looked up whenever tests use them, as calls change them.
+    imports = {name: line for name, line in _missing_imports(tests, code).items() if name not in variables}
     of_program = {*free} - imports.keys() | names_in(tests) & vars(builtins).keys() & asked
     lines = []
     for name in sorted(names_in(tests) & vars(builtins).keys() & asked | imports.keys()):

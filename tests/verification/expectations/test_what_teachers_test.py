@@ -155,6 +155,11 @@ PRINTED: dict[str, tuple[str, str, Any]] = {
         "def f(n): return n",
         "print(f(7))\nassert '7' in output",
     ),
+    "a missing word": (
+        "failed",
+        "def f(): print('hello')",
+        "def test(capsys):\n    f()\n    assert 'bye' in capsys.readouterr().out",
+    ),
     "an example": ("verified", "def f(n): print('Hello', n)", [{"args": ["Ana"], "output": "hello ana"}]),
     "a wrong word": ("failed", "def f(n): print('Hallo', n)", [{"args": ["Ana"], "output": "Hello Ana"}]),
     "a value and its output": (
@@ -405,3 +410,56 @@ def test_a_test_that_expects_an_error_in_vain_ends_no_other_one(sandbox: Sandbox
         "test_b": "pass",
         "test_c": "fail",
     }
+
+
+UNUSUAL: dict[str, tuple[str, str, Any]] = {
+    "an exception below one of its own": (
+        "verified",
+        "class BankError(Exception): pass\nclass TooPoor(BankError): pass\ndef f(): raise TooPoor('x')",
+        "import pytest\ndef test():\n    with pytest.raises(TooPoor): f()",
+    ),
+    "the exception above it": (
+        "verified",
+        "class BankError(ValueError): pass\nclass TooPoor(BankError): pass\ndef f(): raise TooPoor('x')",
+        "import pytest\ndef test():\n    with pytest.raises(BankError): f()\n    with pytest.raises(ValueError): f()",
+    ),
+    "another exception of its own": (
+        "failed",
+        "class BankError(Exception): pass\nclass TooPoor(BankError): pass\ndef f(): raise BankError('x')",
+        "import pytest\ndef test():\n    with pytest.raises(TooPoor): f()",
+    ),
+    "a file in a new folder": (
+        "verified",
+        "def f(path, rows): path.write_text('\\n'.join(rows))",
+        "def test(tmp_path):\n    place = tmp_path / 'out.txt'\n    f(place, ['a', 'b'])\n"
+        "    assert place.read_text() == 'a\\nb'",
+    ),
+    "another content in a new folder": (
+        "failed",
+        "def f(path, rows): path.write_text('')",
+        "def test(tmp_path):\n    place = tmp_path / 'out.txt'\n    f(place, ['a', 'b'])\n"
+        "    assert place.read_text() == 'a\\nb'",
+    ),
+    "a variable with the name of a library's function": (
+        "verified",
+        "count = 0\ndef hit():\n    global count\n    count += 1",
+        "hit()\nassert count == 1",
+    ),
+    "a plot that is shown": (
+        "verified",
+        f"{PLOT}def f():\n    plt.plot([1, 2])\n    plt.title('Sales')\n    plt.show()",
+        f"{PLOT}f()\nassert plt.gca().get_title() == 'Sales'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "code", "tests"), UNUSUAL.values(), ids=UNUSUAL.keys())
+def test_programs_in_unusual_but_right_style_pass(
+    sandbox: SandboxExecutor, status: str, code: str, tests: Any
+) -> None:
+    assert verdict(sandbox, code, tests).status == status
+
+
+def test_what_is_not_in_an_output_is_told_with_the_output(sandbox: SandboxExecutor) -> None:
+    reason = verdict(sandbox, "def f(): return 'hello'", "assert 'bye' in f()").reason
+    assert reason == "'bye' in 'hello' does not hold."
