@@ -15,6 +15,7 @@ import io
 import os
 import sys
 import threading
+from collections import deque
 from typing import Any
 
 from . import cell, inspection, serialization
@@ -23,8 +24,12 @@ from .proxies import OPERATIONS, Remote
 from .surroundings import OfProgram, OfTests
 from .wire import FRAME_HEADER, Json, Read, Write, decode, encode
 
-MUTABLE_TYPES = (list, dict, set)
-"""Types of arguments whose changes by the callee are sent back."""
+MUTABLE_TYPES = {
+    *(("builtins", name) for name in ("list", "dict", "set")),
+    *(("collections", name) for name in ("deque", "Counter", "OrderedDict")),
+    *(("numpy", "ndarray"), ("pandas", "DataFrame"), ("pandas", "Series")),
+}
+"""Types of arguments, by package and name, whose changes by the callee are sent back."""
 MAX_PRINTED_PARTS = 10_000
 """Parts of a call's output that the tests receive."""
 MAX_MESSAGE_CHARS = 1000
@@ -202,7 +207,7 @@ class RpcChannel:
         args = [self.unpack(value) for value in message["args"]]
         kwargs = {key: self.unpack(value) for key, value in message["kwargs"].items()}
         arguments = [*args, *kwargs.values()]
-        before = [encode(self.pack(value)) if type(value) in MUTABLE_TYPES else None for value in arguments]
+        before = [encode(self.pack(value)) if is_mutable(value) else None for value in arguments]
         value = self._call(message["call"], args, kwargs, names)
         is_coroutine = inspect.iscoroutine(value)
         if is_coroutine:
@@ -317,8 +322,13 @@ class OutputRecorder(io.TextIOBase):
         self.stream.flush()
 
 
+def is_mutable(value: Any) -> bool:
+    """Return whether changes of an argument are sent back."""
+    return (type(value).__module__.partition(".")[0], type(value).__name__) in MUTABLE_TYPES
+
+
 def update_in_place(argument: Any, changed: Any) -> None:
-    """Apply what the program changed in a list, dict or set to the tests' own object."""
+    """Apply what the program changed in an argument to the tests' own object."""
     if type(argument) is not type(changed):
         return
     if isinstance(argument, list):
@@ -326,6 +336,15 @@ def update_in_place(argument: Any, changed: Any) -> None:
     elif isinstance(argument, dict | set):
         argument.clear()
         argument.update(changed)
+    elif isinstance(argument, deque):
+        argument.clear()
+        argument.extend(changed)
+    elif hasattr(
+        argument, "_update_inplace"
+    ):  # A frame or a series: pandas' own methods with inplace=True end here.
+        argument._update_inplace(changed)
+    elif getattr(argument, "shape", None) == changed.shape:
+        argument[...] = changed
 
 
 class RemoteError(Exception):

@@ -445,6 +445,37 @@ UNUSUAL: dict[str, tuple[str, str, Any]] = {
         "count = 0\ndef hit():\n    global count\n    count += 1",
         "hit()\nassert count == 1",
     ),
+    "an array that is changed": (
+        "failed",
+        "def f(a):\n    a.sort()\n    return a",
+        "import numpy as np\nv = np.array([3, 1])\nassert f(v).tolist() == [1, 3]\nassert v.tolist() == [3, 1]",
+    ),
+    "an array that is to be changed": (
+        "verified",
+        "def f(a): a *= 2",
+        "import numpy as np\nv = np.array([3, 1])\nf(v)\nassert v.tolist() == [6, 2]",
+    ),
+    "a frame that is changed": (
+        "failed",
+        "def f(t):\n    t['a'] = 0\n    return len(t)",
+        "import pandas as pd\nt = pd.DataFrame({'a': [3, 1]})\nassert f(t) == 2\nassert t['a'].tolist() == [3, 1]",
+    ),
+    "a frame that is to be changed": (
+        "verified",
+        "def f(t):\n    t['b'] = t['a'] * 2\n    t.drop(columns='a', inplace=True)",
+        "import pandas as pd\nt = pd.DataFrame({'a': [3, 1]})\nf(t)\nassert t.to_dict('list') == {'b': [6, 2]}",
+    ),
+    "a series that is to be changed": (
+        "verified",
+        "def f(s): s.fillna(0, inplace=True)",
+        "import pandas as pd\ns = pd.Series([1.0, None])\nf(s)\nassert s.tolist() == [1.0, 0.0]",
+    ),
+    "a queue and a counter that are to be changed": (
+        "verified",
+        "def f(q, c):\n    q.appendleft(0)\n    c['a'] += 1",
+        "from collections import Counter, deque\nq, c = deque([1], maxlen=5), Counter('ab')\nf(q, c)\n"
+        "assert list(q) == [0, 1] and c == {'a': 2, 'b': 1}",
+    ),
     "a plot that is shown": (
         "verified",
         f"{PLOT}def f():\n    plt.plot([1, 2])\n    plt.title('Sales')\n    plt.show()",
