@@ -13,10 +13,11 @@ from langchain_core.runnables.utils import ConfigurableFieldSpec
 
 from code_chains.chains import CachedChain, StreamingSequentialChain
 from code_chains.chains.base import Config, Flow, RunFunction, State
+from code_chains.chains.execute import run_inputs
 from code_chains.conversations.inventory import ainventory, inventory, names_in
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversation, Conversations
-from code_chains.errors import ConfigurationError, SessionError
+from code_chains.errors import CodeChainsError, ConfigurationError, SessionError
 from code_chains.inputs import Paste, check_keys, check_session_id
 from code_chains.options import choose_how
 from code_chains.question import session_of
@@ -112,7 +113,7 @@ class ConversingChain(StreamingSequentialChain):
     ) -> Flow:
         """Answer with the history and in the state of the conversation; both are unchanged unless the turn succeeds."""
         name, memory = values["session_id"], self.memory
-        # Tests run a program alone: not here, but when the next turn finds that the state lacks it.
+        # Tests run a program alone; once it is accepted it runs here as well, as later turns build on it.
         own, is_tested = values.get("session") is not None, bool(expectations_of(values))
         paste: Paste | None = values["paste"]
         variables = {**(values.get("variables") or {}), **(paste.variables if paste else {})}
@@ -152,28 +153,39 @@ class ConversingChain(StreamingSequentialChain):
                 inputs["session_variables"] = _NO_STATE
             outcome = yield from answer(inputs)
             stored = {**values, "variables": variables}
-            turn = yield RunFunction(self._remember, (stored, outcome, conversation), config)
+            is_there = not is_tested or (yield from self._run_here(conversation, values, outcome, config))
+            turn = yield RunFunction(self._remember, (stored, outcome, conversation, is_there), config)
             yield {"notes": [_NOT_SAVED] if turn is None and own_memory is not None else []}
-            if own or is_tested:
+            if own or not is_there:  # Then the next turn rebuilds the state.
                 conversation.keep()
             elif outcome["verdict"].ok and (turn is not None or own_memory is None):
                 conversation.keep(turn)
         finally:
             conversation.end()
 
-    def _remember(self, turn: tuple[State, State, Conversation]) -> Turn | None:
+    def _run_here(self, conversation: Conversation, values: State, outcome: State, config: Config) -> Flow:
+        """Run the accepted program of a tested turn in the session, and return whether it ran."""
+        session = conversation.session
+        if session is None or not outcome["verdict"].ok:
+            return False
+        given = run_inputs(values)
+        run, arun = partial(session.run, **given), partial(session.arun, **given)
+        try:
+            execution = yield RunFunction(run, outcome["code"], config, arun)
+        except CodeChainsError:  # The next turn reports a session that broke.
+            return False
+        return bool(execution.ok)
+
+    def _remember(self, turn: tuple[State, State, Conversation, bool]) -> Turn | None:
         """Save a turn. A failure is logged, as the answer must not be lost for it.
 
         Raises:
             SessionError: It was computed on a history that is not that of the conversation any more.
         """
-        inputs, outcome, conversation = turn
+        inputs, outcome, conversation, is_there = turn
         try:
             if self._own_memory is not None:
-                is_tested = bool(expectations_of(inputs))
-                replay = (
-                    conversation.describe({} if is_tested else outcome) if outcome["verdict"].ok else None
-                )
+                replay = conversation.describe(outcome if is_there else {}) if outcome["verdict"].ok else None
                 saved = self._own_memory.remember(inputs, outcome, after=conversation.base, replay=replay)
                 conversation.given.add(inputs["variables"], saved)
                 return saved

@@ -99,6 +99,8 @@ class ThreadSessions:
     def used(self, session: Session, thread: str) -> str:
         """Note that a thread has a session, and return the name of that."""
         name = self._names.setdefault(session, uuid.uuid4().hex)
+        if not thread.startswith("thread:"):  # The others are used once.
+            return name
         self._last[thread] = name
         self._last.move_to_end(thread)
         if len(self._last) > _MAX_THREADS:
@@ -156,12 +158,14 @@ class ThreadProgramChain(StreamingSequentialChain):
         try:
             expected = values["expected"]
             expected = self.sessions.last_of(values["thread"]) if expected is None else expected
-            if not self.sessions.name_of(conversation.session):
+            is_new = not self.sessions.name_of(conversation.session)
+            if is_new:
                 begin_session = partial(self.sessions.begin, conversation.session)
                 yield RunFunction(begin_session, values["thread"], config)
             name = self.sessions.used(conversation.session, values["thread"])
             # Invariant: whoever builds on another session is told before anything runs in this one.
-            if expected and expected != name:
+            is_lost = is_new if expected == _UNKNOWN else expected != name
+            if expected and is_lost:
                 yield {"problems": [], **_ending(_LOST)}
             else:
                 yield from self._run_in(conversation.session, values, config)

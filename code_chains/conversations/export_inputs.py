@@ -18,11 +18,12 @@ from typing import Any
 from code_chains.conversations.replay import Inputs, rebuild
 from code_chains.conversations.turns import Turns
 from code_chains.errors import InputError
+from code_chains.executors.values import check_variables
 from code_chains.inputs import check_name, table_kind
 from code_chains.records.filenames import numbered_names
 from code_chains.state import Turn
 
-_TABLES = {"pandas": "pd", "polars": "pl"}
+_TABLES = ("pandas", "polars")
 _BRACKETS: dict[type, str] = {list: "[{}]", tuple: "({},)", set: "{{{}}}", frozenset: "frozenset([{}])"}
 
 
@@ -132,7 +133,7 @@ def has_content(path: Path, content: Path | bytes) -> bool:
 def _assignments(turn: Turn, inputs: Inputs, companions: Companions) -> Iterator[str]:
     """Yield assignments of the variables that are not JSON, and comments on those that are not there."""
     for name, value in inputs.variables.items():
-        if name not in turn.variables:
+        if name not in turn.variables and check_variables({name: None}):
             assignment = _of_table(name, value, companions) or _of_value(name, value)
             yield assignment or _missing_variable(name, _described(value))
     for name in sorted(inputs.missing - turn.files.keys()):
@@ -140,7 +141,7 @@ def _assignments(turn: Turn, inputs: Inputs, companions: Companions) -> Iterator
 
 
 def _missing_variable(name: str, about: str) -> str:
-    return f"# `{name}`, {about}, was given by the application: assign it here.\n"
+    return f"# {name!r}, {about}, was given by the application: assign it here.\n"
 
 
 def _described(value: Any) -> str:
@@ -160,8 +161,7 @@ def _of_table(name: str, table: Any, companions: Companions) -> str:
         buffer.seek(0)
         if import_module(kind).read_parquet(buffer).equals(table):
             file = companions.add(f"{name}.parquet", buffer.getvalue())
-            short = _TABLES[kind]
-            return f"import {kind} as {short}\n\n{name} = {short}.read_parquet({file!r})\n"
+            return f"import {kind} as _{kind}\n\n{name} = _{kind}.read_parquet({file!r})\n"
     return ""
 
 
@@ -169,7 +169,7 @@ def _of_value(name: str, value: Any) -> str:
     """Return the assignment of a value; empty if it has no literal."""
     try:
         source = literal(value)
-    except TypeError:
+    except (TypeError, ValueError, RecursionError):  # A long number has no text.
         return ""
     modules = [module for module in ("datetime", "decimal") if f"_{module}." in source]
     imports = "".join(f"import {module} as _{module}\n" for module in modules)

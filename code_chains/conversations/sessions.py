@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from pydantic import JsonValue
 
@@ -117,22 +117,16 @@ def _last_change(turns: Sequence[Turn]) -> str:
 
 
 class OpenSessions:
-    """The conversations with an open session, of all chains that share an executor, and the queue for these sessions.
+    """The conversations with an open session, of all chains that share an executor.
 
-    Invariant: a conversation that is not busy gives its session to any other, also if its own chain is gone.
+    Invariant: a conversation that is not busy gives its session to any other, also if its own chain is gone. Chains do not
+    wait for each other, as a turn of one may ask another.
 
     Args:
-        max_open: See `Conversations`, as for the others.
-        max_waiting: How many conversations wait.
-        queue_timeout: For how many seconds.
+        max_open: Maximum number of open sessions.
     """
 
-    def __init__(self, max_open: int, max_waiting: int = 1000, queue_timeout: float = 600.0) -> None:
-        busy = f"all {max_open} sessions for conversations are in use"
-        remedy = "Retry later, or raise max_sessions= of the executor."
-        self.limiter: ConcurrencyLimiter = ConcurrencyLimiter(
-            max_open, max_waiting, queue_timeout, busy, remedy
-        )
+    def __init__(self, max_open: int) -> None:
         self.lock: threading.Lock = threading.Lock()
         self._max_open = max_open
         self._by_id: OrderedDict[int, Conversation] = OrderedDict()
@@ -192,7 +186,10 @@ class Conversations(Closing):
     ) -> None:
         self._open, self._is_seeded = open_session, is_seeded
         self._max_queued, self._queue_timeout = max_queued, queue_timeout
-        self._shared = shared or OpenSessions(max_open, max_waiting, queue_timeout)
+        self._shared = shared or OpenSessions(max_open)
+        busy = f"all {max_open} sessions for conversations are in use"
+        remedy = "Retry later, or raise max_sessions= of the executor."
+        self._session_limiter = ConcurrencyLimiter(max_open, max_waiting, queue_timeout, busy, remedy)
         # A turn that waits holds a reference to its own.
         self._all: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
 
@@ -252,7 +249,7 @@ class Conversations(Closing):
         conversation = self._get(session_id)
         yield from conversation.turn_limiter.acquire()
         try:
-            yield from self._shared.limiter.acquire(max(0.0, until - time.monotonic()))
+            yield from self._session_limiter.acquire(max(0.0, until - time.monotonic()))
         except BaseException:
             conversation.turn_limiter.release()
             raise
@@ -267,7 +264,7 @@ class Conversations(Closing):
                 busy = f"another question of the session {session_id!r} is running"
                 turn_limiter = ConcurrencyLimiter(1, self._max_queued, self._queue_timeout, busy)
                 self._all[session_id] = conversation = Conversation(
-                    session_id, turn_limiter, self._shared.limiter
+                    session_id, turn_limiter, self._session_limiter
                 )
             return conversation
 
@@ -394,7 +391,8 @@ def _run_again(session: Session, turn: Turn, inputs: Inputs) -> list[str]:
     return notes
 
 
-_SHARED: WeakKeyDictionary[Executor, OpenSessions] = WeakKeyDictionary()
+_SHARED = "_open_sessions"
+"""The attribute of an executor with the open sessions of all its chains."""
 
 
 def open_conversations(executor: Executor) -> Conversations:
@@ -403,5 +401,5 @@ def open_conversations(executor: Executor) -> Conversations:
         return Conversations(None, max_open=sys.maxsize)  # Without a state there is nothing to wait for.
     max_open = max(1, 3 * executor.max_sessions // 4)
     is_seeded = executor.language == "python" and not executor.is_repeatable
-    shared = _SHARED.setdefault(executor, OpenSessions(max_open))
-    return Conversations(executor.session, is_seeded=is_seeded, shared=shared)
+    shared = vars(executor).setdefault(_SHARED, OpenSessions(max_open))
+    return Conversations(executor.session, max_open=max_open, is_seeded=is_seeded, shared=shared)

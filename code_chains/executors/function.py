@@ -45,7 +45,7 @@ class FunctionExecutor(Executor):
             if inspect.isawaitable(outcome):
                 outcome = asyncio.run(_awaited(outcome))
         except Exception as error:
-            reason = str(error) if _is_of_program(error) else refusal_reason(error)
+            reason = str(error) if _is_of_program(error, self.function) else refusal_reason(error)
             return Execution("error", error=ErrorReport(type(error).__name__, reason))
         return _as_execution(outcome, _name(self.function))
 
@@ -62,10 +62,14 @@ def _name(function: object) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _is_of_program(error: Exception) -> bool:
-    """Return whether an exception passed through code that is in no file, as what `exec` runs."""
+def _is_of_program(error: Exception, function: Any) -> bool:
+    """Return whether an exception passed through code that is in no file, as what `exec` runs, and not the function's."""
+    own = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", "")
     places = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(not place.startswith("<frozen ") and not os.path.exists(place) for place in places)
+    return any(
+        not place.startswith(("<frozen ", own or "<frozen ")) and not os.path.exists(place)
+        for place in places
+    )
 
 
 async def _awaited(outcome: Any) -> Any:

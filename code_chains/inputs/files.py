@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from code_chains.errors import InputError
@@ -92,13 +92,16 @@ def _expand(name: Any, value: Any) -> list[tuple[Any, Any]]:
 
 def _expand_listed(value: Any) -> list[tuple[Any, Any]]:
     """Return what an entry of a list stands for: an open file, or all that a path or a pattern means."""
-    if hasattr(value, "read") or isinstance(value, bytes | bytearray | memoryview):
+    is_open = hasattr(value, "read") and not isinstance(value, os.PathLike)
+    if is_open or isinstance(value, bytes | bytearray | memoryview):
         name = getattr(value, "name", None)
         if not isinstance(name, str):
             raise InputError(
                 f'In a list, {type(value).__name__} has no name. Pass it by one: files={{"sales.csv": …}}.'
             )
-        return [(Path(name).name, value)]
+        name = PureWindowsPath(name).name  # Of a browser's path on any system.
+        is_unpacked = type(value).__module__ in ("gzip", "bz2", "lzma")
+        return [(PurePosixPath(name).stem if is_unpacked else name, value)]
     path = _check_path(value)
     if not os.path.exists(path) and glob.has_magic(os.fspath(path)):
         return _matches(os.fspath(path))

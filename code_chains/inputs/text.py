@@ -15,6 +15,7 @@ MAX_CODE_CHARS = 200_000
 """Maximum length of a program, in characters. Its checks take a second."""
 _ROLES = {"human", "user", "ai", "assistant", "system", "developer", "function", "tool", "remove"}
 """What LangChain knows as the role of a message."""
+_WORD = re.compile("[a-z_]+")
 MAX_QUERY_CHARS = 100_000
 """Maximum length of a question, in characters. Put longer texts into a file."""
 
@@ -54,11 +55,8 @@ def check_history(history: Any) -> str | list[BaseMessage]:
     )
     try:
         messages = [history] if is_single else history
-        if isinstance(messages, list) and all(map(_is_exchange, messages)):
-            messages = [
-                message for exchange in messages for message in zip(("human", "ai"), exchange, strict=True)
-            ]
-            messages = [(role, text) for role, text in messages if text is not None]
+        if isinstance(messages, list):
+            messages = _expanded(messages)
         return convert_to_messages(messages)
     except (ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
         raise InputError(
@@ -66,10 +64,29 @@ def check_history(history: Any) -> str | list[BaseMessage]:
         ) from error
 
 
-def _is_exchange(item: Any) -> bool:
-    """Return whether a pair is a question and its answer, which may be missing; not a role, even misspelt, and a text."""
-    is_pair = isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str)
-    return is_pair and not difflib.get_close_matches(item[0], _ROLES, cutoff=0.7)
+def _expanded(items: list[Any]) -> list[Any]:
+    """Return messages as they are, and two for each pair of a question and its answer, which may be missing.
+
+    A word may be a role, which LangChain knows or refuses: beside other roles, and if all that are none look misspelt.
+    """
+    pairs = [
+        item
+        for item in items
+        if isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str)
+    ]
+    asked = [question for question, _ in pairs if question not in _ROLES]
+    if len(asked) < len(pairs):
+        asked = [question for question in asked if not _WORD.fullmatch(question)]
+    if all(difflib.get_close_matches(question, _ROLES, cutoff=0.7) for question in asked):
+        return items
+    messages: list[Any] = []
+    for item in items:
+        if any(item is pair for pair in pairs) and item[0] in asked:
+            question, answer = item
+            messages += [("human", question)] if answer is None else [("human", question), ("ai", answer)]
+        else:
+            messages.append(item)
+    return messages
 
 
 def check_query(query: object) -> str:

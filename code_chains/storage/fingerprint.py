@@ -218,7 +218,9 @@ def _written(code: types.CodeType) -> _Written:
 
 def _adds_to_item(steps: Sequence[dis.Instruction]) -> bool:
     """Return whether instructions are those of `calls[0] += 1` or `calls["model"] += 1`, which reads and writes one item."""
-    return len(steps) == 8 and (steps[6].argrepr, steps[7].opname) == ("+=", "STORE_SUBSCR")
+    names = [step.opname for step in steps]
+    is_item = names[1:2] in (["LOAD_CONST"], ["LOAD_SMALL_INT"]) and names[2:4] == ["COPY", "COPY"]
+    return is_item and names[7:] == ["STORE_SUBSCR"] and steps[6].argrepr == "+="
 
 
 @functools.cache

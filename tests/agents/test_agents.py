@@ -17,7 +17,14 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_messages,
+    convert_to_openai_messages,
+)
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -398,6 +405,16 @@ def test_a_session_that_ended_is_said_without_an_agent_and_to_each_agent(executo
         assert (said.status, LOST in said.text) == ("error", True)
         assert told(agent, "globals().get('total', -99)", thread("a")) == ["-99"]
         assert LOST in run_python.invoke({"code": "q"}, thread("b"))
+
+
+def test_an_agent_whose_messages_lost_their_artifacts_goes_on(python: PythonMiddleware) -> None:
+    agent, history, said = agent_with(python), list[Any](), list[str]()
+    for _ in range(3):
+        question = HumanMessage("n = globals().get('n', 0) + 1\nprint(n)")
+        state = agent.invoke({"messages": [*history, question]}, thread("kept"))
+        said.append(results(state)[-1].text)
+        history = convert_to_messages(convert_to_openai_messages(state["messages"]))
+    assert said == ["1", "2", "3"]
 
 
 # -- its own life ----------------------------------------------------------------------------------------------------------

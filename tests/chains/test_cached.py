@@ -347,6 +347,21 @@ def test_what_is_only_added_to_makes_no_other_question(kind: type[Noting], is_sa
     assert (fingerprint(noting.reply) == before) is is_same
 
 
+PLACE = 1
+
+
+def at_a_place() -> list[int]:
+    counts = [0] * 9
+    counts[-PLACE] += 1
+    return counts
+
+
+def test_an_item_at_a_place_that_is_read_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint(at_a_place)
+    monkeypatch.setattr(sys.modules[__name__], "PLACE", 2)
+    assert fingerprint(at_a_place) != before
+
+
 def test_models_that_are_configured_later_are_told_apart() -> None:
     from langchain.chat_models import init_chat_model
 

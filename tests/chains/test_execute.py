@@ -288,6 +288,8 @@ def test_a_reply_without_a_program_is_not_run(reply: str, wrap: Any, executor: S
 
 
 BROKEN = [
+    *("imprt pandas as pd", '"hello world', "retrun total plus tax", "await sleep one"),
+    "fro i in range(3)\n    i plus 1",
     "for i in range(3) print(i)",
     "total = (1 +\nprint(total)",
     "print('a",

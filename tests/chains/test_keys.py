@@ -133,6 +133,19 @@ def test_pairs_of_question_and_answer_are_a_history(pair: Any) -> None:
     assert answered().invoke({"query": "Double it?", "history": [pair]})["answer"]
 
 
+@pytest.mark.parametrize(
+    "history",
+    [
+        [HumanMessage("a"), AIMessage("b"), ("What is x?", "5")],
+        [("Hi", "hello"), {"role": "user", "content": "x"}],
+        [("system", "x"), ("What is?", "y")],
+        [("air", "is a gas"), ("thanks", "np")],
+    ],
+)
+def test_pairs_may_stand_beside_messages(history: Any) -> None:
+    assert len(check_history(history)) > len(history)
+
+
 def test_a_role_that_is_misspelt_is_no_question() -> None:
     with pytest.raises(InputError, match="humam"):
         answered().invoke({"query": "Double it?", "history": [("humam", "My number is 7.")]})

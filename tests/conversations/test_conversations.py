@@ -516,7 +516,7 @@ async def test_a_cancelled_turn_leaves_the_queue() -> None:
             await second
         running.end()
         (await asyncio.wait_for(third, 5)).end()
-        assert (conversations._shared.limiter._running, conversations._all["ann"].turn_limiter._running) == (
+        assert (conversations._session_limiter._running, conversations._all["ann"].turn_limiter._running) == (
             0,
             0,
         )
@@ -549,7 +549,7 @@ def test_the_session_of_a_waiting_conversation_is_evicted(shared_sandbox: Sandbo
         conversations.begin("ann", list).end()
         busy = conversations.begin("bob", list)
         waiting = pool.submit(conversations.begin, "ann", list)
-        assert soon(lambda: len(conversations._shared.limiter._queue) == 1)
+        assert soon(lambda: len(conversations._session_limiter._queue) == 1)
         assert [one.name for one in conversations._shared._by_id.values()] == ["bob"]
         busy.end()
         waiting.result(5).end()
@@ -564,6 +564,33 @@ def test_chains_share_the_sessions_of_their_executor() -> None:
             for name in ("ann", "bob", "eve"):
                 run(chain, f"x = '{name}', {number}; print(x)", name)
         assert run(chains[0], "print(x)") == "('ann', 0)"
+
+
+def test_a_chain_that_asks_another_one_with_the_same_executor_does_not_wait_for_itself() -> None:
+    with SandboxExecutor(max_sessions=2) as sandbox:
+        inner = create_code_chain(ScriptedModel(last_line), executor=sandbox, interpret=False)
+
+        def look_up(question: str) -> str:
+            """Ask another chain."""
+            return run(inner, question, "inner")
+
+        outer = create_code_chain(
+            ScriptedModel(last_line), executor=sandbox, interpret=False, tools=[look_up], solve=Repair(1)
+        )
+        assert run(outer, "print(look_up('print(6 * 7)'))") == "42"
+
+
+def test_a_tested_turn_keeps_what_cannot_be_made_again(shared_sandbox: SandboxExecutor) -> None:
+    def script(messages: list[BaseMessage]) -> str:
+        is_tested = "assert twice" in str(messages[-1].text)
+        return "def twice(x): return 2 * x" if is_tested else last_line(messages)
+
+    with create_code_chain(ScriptedModel(script), executor=shared_sandbox, interpret=False) as chain:
+        run(chain, "import time; began = time.time_ns(); print(began)")
+        began = run(chain, "print(began)")
+        tested = {"query": "Write twice(x).", "tests": "assert twice(2) == 4", "session_id": "ann"}
+        assert chain.invoke(tested)["verdict"].status == "verified"
+        assert run(chain, "print(began, twice(4))") == f"{began} 8"
 
 
 def test_a_chain_that_is_gone_holds_no_session() -> None:

@@ -400,9 +400,9 @@ def test_what_was_not_kept_is_named_before_the_program(tmp_path: Path) -> None:
     text = (tmp_path / "x.py").read_text()
     for what in (
         "'gone.csv' was given, and is not there",
-        "`df`, too large",
-        "`a`, ndarray",
-        "`z`, datetime",
+        "'df', too large",
+        "'a', ndarray",
+        "'z', datetime",
     ):
         assert f"# The file {what}" in text or f"# {what}" in text
     exec(text, {})
@@ -476,3 +476,11 @@ def test_an_invalid_target_is_refused(path: str, message: str, tmp_path: Path) -
 def test_nothing_to_export_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to export"):
         export([], tmp_path / "x.md")
+
+
+def test_a_number_without_a_text_is_named_and_names_are_no_code(tmp_path: Path) -> None:
+    kept = Inputs({}, {"n": 10**5000}, missing={"x\nprint('INJECTED')"})
+    export(Turns([turn(code="print(1)")], lambda _: kept), tmp_path / "x.py")
+    text = (tmp_path / "x.py").read_text()
+    assert "# 'n', int, was given" in text
+    assert "\nprint('INJECTED')" not in text

@@ -73,6 +73,13 @@ def test_a_mistake_in_the_function_is_an_exception() -> None:
         FunctionExecutor(run).run("1")
 
 
+def test_a_mistake_in_a_function_of_a_notebook_is_an_exception() -> None:
+    names: dict[str, Any] = {}
+    exec(compile("def run(code):\n    return {}['missing']", "/tmp/ipykernel_12/1.py", "exec"), names)
+    with pytest.raises(KeyError):
+        FunctionExecutor(names["run"]).run("1")
+
+
 def test_async_functions_and_objects_with_run() -> None:
     async def run(code: str) -> str:
         return "4"

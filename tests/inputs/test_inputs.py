@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -297,6 +298,18 @@ def test_open_files_of_a_list_have_names_of_their_own(sales: Path) -> None:
     uploaded.name = "uploaded.csv"  # As Streamlit has it.
     with sales.open("rb") as opened, files_on_disk([uploaded, opened]) as files:
         assert set(files) == {"uploaded.csv", sales.name}
+
+
+def test_an_open_file_of_a_list_has_no_path_in_its_name(tmp_path: Path) -> None:
+    uploaded = io.BytesIO(b"a")
+    uploaded.name = "C:\\data\\uploaded.csv"
+    with gzip.open(tmp_path / "sales.csv.gz", "wb") as packed:
+        packed.write(b"a,b\n")
+    with gzip.open(tmp_path / "sales.csv.gz") as opened, files_on_disk([uploaded, opened]) as files:
+        assert {name: path.read_bytes() for name, path in files.items()} == {
+            "uploaded.csv": b"a",
+            "sales.csv": b"a,b\n",
+        }
 
 
 @pytest.mark.parametrize("file", [io.BytesIO(b"a,b\n1,2\n"), b"a,b\n1,2\n"])

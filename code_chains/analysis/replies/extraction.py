@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import keyword
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -311,11 +313,16 @@ def _from_prose(text: str, syntax: Syntax, depth: int) -> str:
 
 
 def _is_prose(text: str) -> bool:
-    """Return whether text is sentences, and no line of it could be one of a program."""
+    """Return whether text is sentences, and no line of it could be one of a program, even a misspelt one."""
     lines = text.split("\n")[:_MAX_PROSE_LINES]
-    return bool(_PROSE.search(text)) and not any(
-        _OPENS_CODE.match(line) or _is_code_line(line) for line in lines
-    )
+    return bool(_PROSE.search(text)) and not any(map(_may_be_code, lines))
+
+
+def _may_be_code(line: str) -> bool:
+    word = re.match(r"\w*", line.strip())
+    is_near = word is not None and bool(get_close_matches(word[0], keyword.kwlist, 1, 0.8))
+    opens = line[:1] in (" ", "\t", '"', "'") or is_near
+    return opens or bool(_OPENS_CODE.match(line)) or _is_code_line(line)
 
 
 def _is_code_line(line: str) -> bool:

@@ -136,6 +136,10 @@ def _requirements() -> Iterator[str]:
         needed, _, marker = requirement.partition(";")
         extra = re.search(r"extra\s*==\s*['\"](\w+)['\"]", marker)
         if (extra is None or extra[1] == _EXTRA) and not needed.startswith("code-chains"):
-            # What is left, such as sys_platform, is for the pip in the image to decide.
-            left = re.sub(r"(?:\band\s+)?extra\s*==\s*['\"]\w+['\"]", "", marker).strip().replace("'", '"')
+            # Other conditions, such as sys_platform, are for the pip in the image to decide.
+            left = (
+                re.sub(r"extra\s*==\s*['\"]\w+['\"]", 'python_version > "0"', marker)
+                .strip()
+                .replace("'", '"')
+            )
             yield f"{needed.strip()}; {left}" if left else needed.strip()

@@ -12,16 +12,29 @@ import re
 import socket
 import ssl
 from collections.abc import Mapping
-from contextlib import suppress
+from typing import NamedTuple
 
 INSIDE_PORT = 80
 MAX_HEAD_BYTES, CHUNK_BYTES = 1 << 16, 1 << 16
 REQUEST_TIMEOUT_S = 30.0
 """Seconds until a request has arrived, and the connection to its host stands."""
-_REQUEST = re.compile(rb"[A-Z]{1,20} /[\x21-\x7e]* HTTP/1\.[01]")
-_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):[ \t]*[^\r\n\0]*")
-_OURS = {"host", "connection", "proxy-connection", "keep-alive", "upgrade"}
-"""Headers of a program that are replaced or dropped: each connection is for one request."""
+GONE_TIMEOUT_S = 30.0
+"""Seconds that a host has for a response once the program has ended its side."""
+# Not TRACE, whose response is the request with its headers, nor CONNECT.
+_REQUEST = re.compile(rb"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[\x21-\x7e]* HTTP/1\.[01]")
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
+RESERVED = {
+    *("host", "connection", "proxy-connection", "keep-alive", "upgrade", "te", "trailer", "expect"),
+    *("content-length", "transfer-encoding"),
+}
+"""Headers that say where a request goes and where it ends: they are no credentials."""
+
+
+class _Request(NamedTuple):
+    """The head of a request as it leaves this machine, and the bytes that follow."""
+
+    head: bytes
+    length: int
 
 
 async def forward_request(client: socket.socket, host: str, port: int, headers: Mapping[str, str]) -> None:
@@ -35,47 +48,110 @@ async def forward_request(client: socket.socket, host: str, port: int, headers: 
     """
     reader, writer = await asyncio.open_connection(sock=client.dup(), limit=MAX_HEAD_BYTES)
     try:
-        async with asyncio.timeout(REQUEST_TIMEOUT_S):
-            head = with_headers(await reader.readuntil(b"\r\n\r\n"), host, headers)
-            if head is None:
-                writer.write(_refusal("400 Bad Request", "Send an HTTP/1.1 request with a path."))
-                return
-            from_host, to_host = await asyncio.open_connection(host, port, ssl=tls_context())
-        try:
-            to_host.write(head)
-            sending = asyncio.create_task(_copy(reader, to_host))
-            try:
-                await _copy(from_host, writer)
-            finally:
-                sending.cancel()
-        finally:
-            to_host.close()
-    except (OSError, TimeoutError) as error:
-        writer.write(_refusal("502 Bad Gateway", f"{host} cannot be reached: {type(error).__name__}."))
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        writer.write(_refusal("431 Request Header Fields Too Large", "Send fewer headers."))
+        answer = await _exchange(reader, writer, host, port, headers)
+        if answer:
+            writer.write(answer)
+        writer.close()
+        async with asyncio.timeout(GONE_TIMEOUT_S):
+            await writer.wait_closed()
+    except (OSError, TimeoutError):  # The program must not take a part of a response for all of it.
+        writer.transport.abort()
     finally:
         writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
 
 
-def with_headers(head: bytes, host: str, headers: Mapping[str, str]) -> bytes | None:
-    r"""Return the head of a request as it leaves this machine; None if it is none.
+async def _exchange(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    host: str,
+    port: int,
+    headers: Mapping[str, str],
+) -> bytes:
+    """Forward one request and its response; return what to answer in place of the host, if anything."""
+    try:
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            request = with_headers(await reader.readuntil(b"\r\n\r\n"), host, headers)
+            if isinstance(request, str):
+                return _refusal("400 Bad Request", request)
+            from_host, to_host = await asyncio.open_connection(host, port, ssl=tls_context())
+    except asyncio.IncompleteReadError:
+        return b""
+    except asyncio.LimitOverrunError:
+        return _refusal("431 Request Header Fields Too Large", "Send fewer headers.")
+    except (OSError, TimeoutError) as error:
+        return _refusal("502 Bad Gateway", f"{host} cannot be reached: {type(error).__name__}.")
+    try:
+        to_host.write(request.head)
+        await _copy_both_ways(reader, to_host, from_host, writer, request.length)
+    finally:
+        to_host.transport.abort()
+    return b""
+
+
+async def _copy_both_ways(
+    reader: asyncio.StreamReader,
+    to_host: asyncio.StreamWriter,
+    from_host: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    length: int,
+) -> None:
+    """Copy the body and the response until this has ended, or the program is gone and the host silent for too long."""
+    asking = asyncio.create_task(_send(reader, to_host, length))
+    answering = asyncio.create_task(_copy(from_host, writer))
+    try:
+        await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done():
+            await asyncio.wait({answering}, timeout=GONE_TIMEOUT_S)
+        if answering.done():
+            answering.result()
+    finally:
+        for task in (asking, answering):
+            task.cancel()
+        await asyncio.wait({asking, answering})
+
+
+async def _send(reader: asyncio.StreamReader, to_host: asyncio.StreamWriter, length: int) -> None:
+    """Send as many bytes as the request has, and drop what follows until the program ends its side."""
+    while data := await reader.read(CHUNK_BYTES):
+        # Invariant: nothing but this request follows the head, however a program goes on.
+        part, length = data[:length], max(0, length - len(data))
+        if part:
+            to_host.write(part)
+            await to_host.drain()
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    while data := await source.read(CHUNK_BYTES):
+        target.write(data)
+        await target.drain()
+
+
+def with_headers(head: bytes, host: str, headers: Mapping[str, str]) -> _Request | str:
+    r"""Return a request as it leaves this machine; why it does not, as a sentence, if it is none.
 
     Example:
-        >>> with_headers(b"GET /v1 HTTP/1.1\r\nHost: other\r\nX-Key: mine\r\n\r\n", "api.org", {"X-Key": "ours"})
+        >>> with_headers(b"GET /v1 HTTP/1.1\r\nHost: other\r\nX-Key: mine\r\n\r\n", "api.org", {"X-Key": "ours"}).head
         b'GET /v1 HTTP/1.1\r\nHost: api.org\r\nConnection: close\r\nX-Key: ours\r\n\r\n'
     """
     request, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-    fields = list(map(_FIELD.fullmatch, lines))
-    if not _REQUEST.fullmatch(request) or not all(fields):
-        return None
-    dropped = _OURS.union(map(str.lower, headers))
-    kept = [field[0] for field in fields if field and field[1].decode().lower() not in dropped]
+    fields = list(filter(None, map(_FIELD.fullmatch, lines)))
+    if not _REQUEST.fullmatch(request) or len(fields) < len(lines):
+        return "Send an HTTP/1.1 request with a path."
+    named = [(_plain(field[1].decode()), field) for field in fields]
+    lengths = [field[2].strip() for name, field in named if name == "content-length"]
+    is_length = all(re.fullmatch(rb"[0-9]{1,15}", length) for length in lengths)
+    if any(name == "transfer-encoding" for name, _ in named) or len(lengths) > 1 or not is_length:
+        return "Send the body as a whole, with one Content-Length."
+    dropped = (RESERVED - {"content-length"}).union(map(_plain, headers))
+    kept = [field[0] for name, field in named if name not in dropped]
     added = [f"{name}: {value}".encode("latin-1") for name, value in headers.items()]
     own = [b"Host: " + host.encode(), b"Connection: close"]
-    return b"\r\n".join([request, *own, *added, *kept, b"", b""])
+    return _Request(b"\r\n".join([request, *own, *added, *kept, b"", b""]), int(lengths[0]) if lengths else 0)
+
+
+def _plain(name: str) -> str:
+    """Return the name of a header as servers compare it; some take an underscore for a hyphen."""
+    return name.lower().replace("_", "-")
 
 
 @functools.cache
@@ -91,9 +167,3 @@ def _refusal(status: str, reason: str) -> bytes:
         f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(reason)}\r\nConnection: close"
     )
     return f"{head}\r\n\r\n{reason}".encode()
-
-
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    while data := await source.read(CHUNK_BYTES):
-        target.write(data)
-        await target.drain()

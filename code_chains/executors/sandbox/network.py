@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from code_chains.errors import ConfigurationError
-from code_chains.executors.sandbox.http_forwarding import INSIDE_PORT, forward_request
+from code_chains.executors.sandbox.http_forwarding import INSIDE_PORT, RESERVED, forward_request
 
 MAX_HOSTS = 200
 MAX_CONNECTIONS = 64
@@ -62,8 +62,7 @@ class Destination:
         if not isinstance(self.host, str) or not _HOST_NAME.fullmatch(self.host) or not is_port:
             shown = f"{self.host}:{self.port}"
             raise ConfigurationError("network", shown, 'hosts with their ports, e.g. ["api.example.org:443"]')
-        if not all(map(_is_header, self.headers, self.headers.values())):
-            raise ConfigurationError("headers", [*self.headers], "texts without line breaks, by their names")
+        object.__setattr__(self, "headers", _checked_headers(self.headers))
 
     @property
     def fingerprint(self) -> list[Any]:
@@ -74,6 +73,18 @@ class Destination:
     def inside_port(self) -> int:
         """The port that programs connect to."""
         return INSIDE_PORT if self.headers else self.port
+
+
+def _checked_headers(headers: object) -> dict[str, str]:
+    """Return a copy of valid headers; an error shows their names alone."""
+    remedy = "texts without line breaks by their names, but for those about the connection"
+    if not isinstance(headers, Mapping):
+        raise ConfigurationError("headers", type(headers).__name__, remedy)
+    names = Counter(str(name).lower().replace("_", "-") for name in headers)
+    are_valid = all(map(_is_header, headers, headers.values()))
+    if not are_valid or RESERVED.intersection(names) or len(names) < len(headers):
+        raise ConfigurationError("headers", [str(name)[:100] for name in headers], remedy)
+    return dict(headers)
 
 
 def _is_header(name: object, value: object) -> bool:

@@ -6,6 +6,7 @@ import datetime
 import ipaddress
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -73,7 +74,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             found.requests.append((self.path, dict(self.headers.items()), body))
+            if self.path == "/slow":
+                time.sleep(3)
             self.send_response(200)
+            if self.path == "/broken":
+                self.send_header("Content-Length", "100")
             self.end_headers()
             self.wfile.write(f"asked for {self.path}".encode())
 
@@ -86,6 +91,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
     server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
     found = Service(server.server_port)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with pytest.MonkeyPatch.context() as patch:
@@ -117,7 +123,8 @@ def test_a_request_arrives_with_the_header_and_the_program_never_sees_it(
 
 
 def test_a_program_cannot_choose_the_header_or_the_host(executor: SandboxExecutor, service: Service) -> None:
-    executor.run(GET + "get('/', authorization='Bearer mine', Host='elsewhere.example')")
+    mine = "get('/mine', authorization='Bearer mine', Host='elsewhere.example')"
+    assert executor.run(GET + mine).result == "'asked for /mine'"
     _, headers, _ = service.requests[-1]
     assert [headers["Authorization"], headers["Host"]] == [SECRET, "localhost"]
 
@@ -134,6 +141,12 @@ def test_a_body_is_passed_on(executor: SandboxExecutor, service: Service) -> Non
     [
         ("b'nonsense\\r\\n\\r\\n'", b"400"),
         ("b'CONNECT elsewhere.example:443 HTTP/1.1\\r\\n\\r\\n'", b"400"),
+        ("b'TRACE / HTTP/1.1\\r\\n\\r\\n'", b"400"),
+        ("b'GET / HTTP/1.1\\r\\nContent-Length: 5\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0'", b"400"),
+        ("b'GET / HTTP/1.1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0'", b"400"),
+        ("b'GET / HTTP/1.1\\r\\nContent-Length: 5\\r\\nContent-Length: 6\\r\\n\\r\\nabcdef'", b"400"),
+        ("b'GET / HTTP/1.1\\r\\nContent-Length: +5\\r\\n\\r\\nabcdef'", b"400"),
+        ("b'GET / HTTP/1.1\\r\\nA: b\\x0bc\\r\\n\\r\\n'", b"400"),
         ("b'GET http://elsewhere.example/ HTTP/1.1\\r\\n\\r\\n'", b"400"),
         ("b'GET / HTTP/1.1\\r\\nA: b\\r\\n folded: c\\r\\n\\r\\n'", b"400"),
         ("b'GET / HTTP/1.1\\r\\nA: ' + b'b' * 100_000 + b'\\r\\n\\r\\n'", b"431"),
@@ -164,7 +177,20 @@ def test_a_certificate_that_is_not_trusted_gets_no_header(
     assert len(service.requests) == before
 
 
-@pytest.mark.parametrize("headers", [{"A b": "c"}, {"A": "b\r\nC: d"}, {"A": ""}, {"A": 5}, {"": "b"}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"A b": "c"},
+        {"A": "b\r\nC: d"},
+        {"A": ""},
+        {"A": 5},
+        {"": "b"},
+        {"Host": "b"},
+        {"A-b": "c", "a_B": "d"},
+        ["A: b"],
+        None,
+    ],
+)
 def test_a_header_that_is_none_is_refused_without_showing_its_value(headers: Any) -> None:
     with pytest.raises(ConfigurationError, match="headers") as refused:
         Destination("api.example.org", headers=headers)
@@ -172,7 +198,31 @@ def test_a_header_that_is_none_is_refused_without_showing_its_value(headers: Any
 
 
 def test_one_request_is_all_that_a_connection_is_for() -> None:
-    head = with_headers(
-        b"GET / HTTP/1.1\r\nConnection: keep-alive\r\nUpgrade: h2c\r\n\r\n", "a.org", {"K": "v"}
+    head = b"GET / HTTP/1.1\r\nConnection: keep-alive\r\nUpgrade: h2c\r\nx_key: mine\r\n\r\n"
+    request = with_headers(head, "a.org", {"X-Key": "v"})
+    assert request == (b"GET / HTTP/1.1\r\nHost: a.org\r\nConnection: close\r\nX-Key: v\r\n\r\n", 0)
+
+
+def test_what_follows_a_request_goes_nowhere(executor: SandboxExecutor, service: Service) -> None:
+    code = (
+        "import socket\nplace = socket.create_connection(('localhost', 80), timeout=5)\n"
+        "place.sendall(b'POST /first HTTP/1.1\\r\\nContent-Length: 2\\r\\n\\r\\nab'\n"
+        "              b'GET /second HTTP/1.1\\r\\nHost: elsewhere.example\\r\\n\\r\\n')\n"
+        "while part := place.recv(1000): print(part.decode())"
     )
-    assert head == b"GET / HTTP/1.1\r\nHost: a.org\r\nConnection: close\r\nK: v\r\n\r\n"
+    assert "asked for /first" in executor.run(code).output
+    assert [(path, body) for path, _, body in service.requests][-1] == ("/first", b"ab")
+
+
+def test_a_response_that_breaks_is_not_completed(executor: SandboxExecutor) -> None:
+    output = executor.run(GET.replace("urllib.error.HTTPError", "OSError") + "get('/broken')").result
+    assert "502" not in str(output)
+
+
+def test_programs_that_leave_make_room(executor: SandboxExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_chains.executors.sandbox.http_forwarding.GONE_TIMEOUT_S", 0.1)
+    code = (
+        "import socket\nfor _ in range(70):\n    place = socket.create_connection(('localhost', 80), timeout=5)\n"
+        "    place.sendall(b'GET /slow HTTP/1.1\\r\\n\\r\\n')\n    place.close()\n"
+    )
+    assert executor.run(f"{GET}{code}get('/after')").result == "'asked for /after'"
