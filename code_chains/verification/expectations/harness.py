@@ -215,18 +215,20 @@ def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
     free = free_names(tests)
     if not owned.intersection(free) and OUTPUT not in names_in(tests):  # Nothing else can be what is tested.
         asked |= owned & names_in(tests)
-    variables = (
-        _top_level_names(code).keys() - owned
-    )  # Looked up whenever tests use them, as calls change them.
-    imports = {name: line for name, line in _missing_imports(tests, code).items() if name not in variables}
+    imports, flow = _missing_imports(tests, code), DataFlow(tests)
     of_program = {*free} - imports.keys() | names_in(tests) & vars(builtins).keys() & asked
+    for name in imports.keys() & (_top_level_names(code).keys() - owned):
+        if not flow.meets(name, of_program - {name}):
+            del imports[
+                name
+            ]  # A variable of the program, which is looked up whenever tests use it, as calls change it.
     lines = []
     for name in sorted(names_in(tests) & vars(builtins).keys() & asked | imports.keys()):
         if name not in owned or (imports.get(name, "").startswith("import") and name not in asked):
             lines.append(imports[name])
             continue
         others = of_program | (owned & imports.keys())
-        if not DataFlow(tests).meets(name, others - {name}):
+        if not flow.meets(name, others - {name}):
             lines.append(f"{name} = _program({name!r})")
         else:
             raise UntestableError(
