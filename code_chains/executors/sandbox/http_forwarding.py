@@ -95,19 +95,20 @@ async def _copy_both_ways(
     writer: asyncio.StreamWriter,
     length: int,
 ) -> None:
-    """Copy the body and the response until this has ended, or the program is gone and the host silent for too long."""
+    """Copy the body and the response until this has ended.
+
+    Raises:
+        TimeoutError: The program has ended its side, and the response takes too long.
+    """
     asking = asyncio.create_task(_send(reader, to_host, length))
     answering = asyncio.create_task(_copy(from_host, writer))
     try:
         await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
-        if not answering.done():
-            await asyncio.wait({answering}, timeout=GONE_TIMEOUT_S)
-        if answering.done():
-            answering.result()
+        await asyncio.wait_for(answering, None if answering.done() else GONE_TIMEOUT_S)
     finally:
         for task in (asking, answering):
             task.cancel()
-        await asyncio.wait({asking, answering})
+        await asyncio.gather(asking, answering, return_exceptions=True)
 
 
 async def _send(reader: asyncio.StreamReader, to_host: asyncio.StreamWriter, length: int) -> None:
