@@ -18,6 +18,7 @@ from code_chains.errors import InputError
 from code_chains.records import TestResult
 from code_chains.verification.expectations import Expectations, expect
 from code_chains.verification.expectations.assertions import free_names
+from code_chains.verification.expectations.instrumentation import SOLUTION
 
 _COMMENT = re.compile(r"\s*#\s?(.*)")
 _HINT = re.compile(r"hint:\s*", re.IGNORECASE)
@@ -91,8 +92,8 @@ def _oracle(tests: str, solution: Sequence[str]) -> str:
     if (
         not solution
         or tree is None
-        or "solution" not in free_names(tree)
-        or "solution" in top_level_names(program)
+        or SOLUTION not in free_names(tree)
+        or SOLUTION in top_level_names(program)
     ):
         return ""
     return f"solution = __import__('types').ModuleType('solution'); exec({program!r}, solution.__dict__)"

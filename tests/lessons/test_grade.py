@@ -254,6 +254,8 @@ def twice(numbers):
     [
         ("return 2 * sum(numbers)", "verified"),
         ("return 2 * sum(numbers[1:])", "failed"),
+        ("numbers.clear(); return 0", "failed"),
+        ("numbers[:] = [0] * len(numbers); return 0", "failed"),
         ("import sys; return sys.modules['solution'].twice(numbers)", "failed"),
     ],
 )

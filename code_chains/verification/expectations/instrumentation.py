@@ -7,7 +7,7 @@ import copy
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
-from code_chains.analysis.parsing import arguments_of, syntax_tree
+from code_chains.analysis.parsing import arguments_of, names_in, syntax_tree
 from code_chains.verification.expectations.assertions import BENCH_ASSERTIONS, Assertions, is_test_case
 
 EXACT = "is_exact"
@@ -25,6 +25,8 @@ _SYMBOLS = {
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _UNCHANGED = _FUNCTIONS | ast.ClassDef | ast.Global | ast.Pass
 _MAX_NAME_CHARS = 200
+SOLUTION = "solution"
+"""What tests call the teacher's programs."""
 
 
 def instrumented(tests: ast.Module) -> tuple[ast.Module, list[str]]:
@@ -187,7 +189,7 @@ class _Instrumentation(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         """Make `assert f(2) == 4` fail with "f(2) gave 5, expected 4", and count it."""
         how = "exact" if getattr(node, EXACT, False) else ""
-        return [_counted(), self._explain(node, how)]
+        return [_counted(), *_asked_first(node.test), self._explain(node, how)]
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
         """Count a call such as `np.testing.assert_allclose(…)`."""
@@ -235,6 +237,15 @@ class _Instrumentation(ast.NodeTransformer):
             node.msg = ast.Constant(f"{ast.unparse(test)} does not hold")
         node.test = _Comparisons(how).visit(test)
         return node
+
+
+def _asked_first(test: ast.expr) -> Iterator[ast.stmt]:
+    """Yield what asks the teacher's solution before the program, which may change the arguments of both."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        left, right = names_in(test.left), names_in(test.comparators[0])
+        if SOLUTION in right and SOLUTION not in left:
+            yield ast.Assign([ast.Name("_asked", ast.Store())], test.comparators[0])
+            test.comparators = [ast.Name("_asked", ast.Load())]
 
 
 class _Comparisons(ast.NodeTransformer):
