@@ -167,6 +167,8 @@ class RpcChannel:
             sys.stdout.write(printed)
             if len(self.printed) < MAX_PRINTED_PARTS:
                 self.printed.append(printed)
+        if isinstance(sys.stderr, OutputRecorder):  # A test looks at it.
+            sys.stderr.write(reply.get("warned", ""))
         self.around.received(reply.get("around"), arguments)
         for argument, changed in zip(arguments, reply.get("args", ()), strict=False):
             update_in_place(argument, self.unpack(changed))
@@ -185,10 +187,12 @@ class RpcChannel:
             message: The request.
             names: The program's namespace, where the peer is a test; None otherwise.
         """
-        output, changed = OutputRecorder(sys.stdout), dict[str, Any]()
+        output, warned = OutputRecorder(sys.stdout), OutputRecorder(sys.stderr)
+        changed = dict[str, Any]()
         try:
             with (
                 contextlib.redirect_stdout(output),
+                contextlib.redirect_stderr(warned),
                 self._served.around(message.get("around", {}), self.unpack, changed),
             ):
                 reply = self._outcome(message, names)
@@ -200,6 +204,8 @@ class RpcChannel:
         reply |= changed
         if output.parts and names is not None:
             reply["printed"] = "".join(output.parts)
+        if warned.parts and names is not None:
+            reply["warned"] = "".join(warned.parts)
         self.send(reply)
 
     def _outcome(self, message: Json, names: Json | None) -> Json:

@@ -145,6 +145,16 @@ PRINTED: dict[str, tuple[str, str, Any]] = {
         "def test(capsys):\n    f(1)\n    assert capsys.readouterr().out == '1\\n'\n    f(2)\n    print('-')\n"
         "    out, err = capsys.readouterr()\n    assert (out, err) == ('2\\n-\\n', '')",
     ),
+    "captured errors": (
+        "verified",
+        "import sys\ndef f(n): print('no', n, file=sys.stderr)",
+        "def test(capsys):\n    f(1)\n    assert capsys.readouterr() == ('', 'no 1\\n')",
+    ),
+    "captured errors that are output": (
+        "failed",
+        "def f(n): print('no', n)",
+        "def test(capsys):\n    f(1)\n    assert capsys.readouterr().err == 'no 1\\n'",
+    ),
     "output that another test captured": (
         "failed",
         "def f(n): print(n)",
