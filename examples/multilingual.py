@@ -19,7 +19,7 @@ def main(model: str | BaseChatModel = "local") -> None:
     with create_code_chain(model) as chain:
         for question in QUESTIONS:
             result = chain.invoke(question)
-            print(f"[{result['language']}] {question}\n  {result['output']}\n  {result['answer']}")
+            print(f"[{result['answer_language']}] {question}\n  {result['output']}\n  {result['answer']}")
 
 
 if __name__ == "__main__":

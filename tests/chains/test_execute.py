@@ -76,7 +76,7 @@ def test_each_program_comes_before_it_runs_and_its_output_before_the_next(execut
     keys = [next(iter(chunk)) for chunk in chain.stream("?") if next(iter(chunk.values()))]
     story = [key for key, before in zip(keys, [None, *keys], strict=False) if key != before]
     attempt = ["programs", "stdout", "attempts"]
-    assert story[: story.index("code")] == ["query", "language", *attempt, *attempt]
+    assert story[: story.index("code")] == ["query", "answer_language", *attempt, *attempt]
 
 
 @pytest.mark.slow
