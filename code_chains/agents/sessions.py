@@ -88,16 +88,16 @@ class ThreadSessions:
         if self.is_closed:
             raise SessionError(_CLOSED)
 
-    def name_of(self, session: Session) -> str:
-        """Return a name of a session that no other one has; empty if it is used for the first time, and has none yet."""
-        return self._names.get(session, "")
+    def is_new(self, session: Session) -> bool:
+        """Return whether no program was run in a session so far."""
+        return session not in self._names
 
     def last_of(self, thread: str) -> str:
         """Return the name of the session in which the last program of a thread ran; empty if that is unknown."""
         return self._last.get(thread, "")
 
     def used(self, session: Session, thread: str) -> str:
-        """Note that a thread has a session, and return the name of that."""
+        """Note that a thread uses a session; return the name of the session, which no other one has."""
         name = self._names.setdefault(session, uuid.uuid4().hex)
         if not thread.startswith("thread:"):  # The others are used once.
             return name
@@ -158,12 +158,12 @@ class ThreadProgramChain(StreamingSequentialChain):
         try:
             expected = values["expected"]
             expected = self.sessions.last_of(values["thread"]) if expected is None else expected
-            is_new = not self.sessions.name_of(conversation.session)
+            is_new = self.sessions.is_new(conversation.session)
             if is_new:
                 begin_session = partial(self.sessions.begin, conversation.session)
                 yield RunFunction(begin_session, values["thread"], config)
             name = self.sessions.used(conversation.session, values["thread"])
-            # Invariant: whoever builds on another session is told before anything runs in this one.
+            # Invariant: nothing runs in a session for a caller that builds on another one.
             is_lost = is_new if expected == _UNKNOWN else expected != name
             if expected and is_lost:
                 yield {"problems": [], **_ending(_LOST)}

@@ -102,8 +102,9 @@ class ExecuteChain(StreamingChain):
         return format_execution(outcome["execution"], code, _problems(inputs))
 
     def _flow(self, values: State, config: Config) -> Flow:
-        check_code(values["code"])
-        execution, printed = _refusal(values, self.executor.language), _Printed()
+        reply, language = check_code(values["code"]), self.executor.language
+        values = {**values, "code": as_program(reply, language)}
+        execution, printed = _refusal(values, reply, language), _Printed()
         if execution is None:
             execution = yield StreamFunction(
                 self._run_code,
@@ -153,16 +154,14 @@ class ExecuteChain(StreamingChain):
 
     def _prepare(self, state: State) -> tuple[Executor | Session, str, State]:
         """Return where to run, the program, and its inputs."""
-        code = as_program(state["code"], self.executor.language)
         runner = self._executor_of(state)
-        return runner, code, run_arguments(runner, state, self.tools)
+        return runner, state["code"], run_arguments(runner, state, self.tools)
 
-    def _with_signatures(self, execution: Execution, code: str) -> Execution:
+    def _with_signatures(self, execution: Execution, program: str) -> Execution:
         """Return a failed run with a hint how functions are called that its message or its failing line names."""
         error = execution.error
         if self.references is None or error is None or execution.status != "error":
             return execution
-        program = as_program(code, self.executor.language)
         line = "".join(program.splitlines()[(error.line or 0) - 1 :][:1])
         named = re.findall(r"(\w+)(?='|\(\))", error.message)
         misspelt = named if error.type in _MISSING_NAMES else []
@@ -244,11 +243,11 @@ def _problems(state: Mapping[str, Any]) -> list[Problem]:
     return read_result(state.get("problems"), "problems")
 
 
-def _refusal(state: State, language: str) -> Execution | None:
+def _refusal(state: State, reply: str, language: str) -> Execution | None:
     """Return why nothing runs: an error of the checks, or a reply that is no program; else None."""
     errors = [problem for problem in _problems(state) if problem.severity == "error"]
     if errors:
         return Execution("refused", error=ErrorReport("Refused", "; ".join(map(str, errors)), errors[0].line))
-    if not as_program(state["code"], language).strip():
-        return Execution("refused", error=ErrorReport("Refused", no_program(state["code"], language)))
+    if not state["code"].strip():
+        return Execution("refused", error=ErrorReport("Refused", no_program(reply, language)))
     return None

@@ -132,8 +132,9 @@ def has_content(path: Path, content: Path | bytes) -> bool:
 
 def _assignments(turn: Turn, inputs: Inputs, companions: Companions) -> Iterator[str]:
     """Yield assignments of the variables that are not JSON, and comments on those that are not there."""
+    check_variables(dict.fromkeys(inputs.variables))  # Names come from the store, and become source.
     for name, value in inputs.variables.items():
-        if name not in turn.variables and check_variables({name: None}):
+        if name not in turn.variables:
             assignment = _of_table(name, value, companions) or _of_value(name, value)
             yield assignment or _missing_variable(name, _described(value))
     for name in sorted(inputs.missing - turn.files.keys()):

@@ -35,6 +35,8 @@ from code_chains.state import Turn
 
 _DIRTY = "?"
 _BEFORE = "before the turn"
+_SHARED = "_open_sessions"
+"""The attribute of an executor with the open sessions of all its chains."""
 
 
 @dataclass
@@ -149,7 +151,7 @@ class OpenSessions:
             conversation.drop()
 
     def check(self, conversation: Conversation) -> None:
-        """Raise if the session of a conversation was closed meanwhile.
+        """Raise if the session of a conversation has given way while it was opened.
 
         Raises:
             SessionError: It was.
@@ -389,10 +391,6 @@ def _run_again(session: Session, turn: Turn, inputs: Inputs) -> list[str]:
     if not is_known and execution.output[:1000] != turn.output[:1000]:
         notes.append(f"What {source} had made was computed anew, and differs.")
     return notes
-
-
-_SHARED = "_open_sessions"
-"""The attribute of an executor with the open sessions of all its chains."""
 
 
 def open_conversations(executor: Executor) -> Conversations:

@@ -65,11 +65,8 @@ def _name(function: object) -> str:
 def _is_of_program(error: Exception, function: Any) -> bool:
     """Return whether an exception passed through code that is in no file, as what `exec` runs, and not the function's."""
     own = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", "")
-    places = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(
-        not place.startswith(("<frozen ", own or "<frozen ")) and not os.path.exists(place)
-        for place in places
-    )
+    places = {frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)} - {own}
+    return any(not place.startswith("<frozen ") and not os.path.exists(place) for place in places)
 
 
 async def _awaited(outcome: Any) -> Any:

@@ -94,19 +94,23 @@ def _expand_listed(value: Any) -> list[tuple[Any, Any]]:
     """Return what an entry of a list stands for: an open file, or all that a path or a pattern means."""
     is_open = hasattr(value, "read") and not isinstance(value, os.PathLike)
     if is_open or isinstance(value, bytes | bytearray | memoryview):
-        name = getattr(value, "name", None)
-        if not isinstance(name, str):
-            raise InputError(
-                f'In a list, {type(value).__name__} has no name. Pass it by one: files={{"sales.csv": …}}.'
-            )
-        name = PureWindowsPath(name).name  # Of a browser's path on any system.
-        is_unpacked = type(value).__module__ in ("gzip", "bz2", "lzma")
-        return [(PurePosixPath(name).stem if is_unpacked else name, value)]
+        return [(_own_name(value), value)]
     path = _check_path(value)
     if not os.path.exists(path) and glob.has_magic(os.fspath(path)):
         return _matches(os.fspath(path))
     name = Path(path).name
     return _expand(Path(path).resolve().name if name in ("", "..") else name, path)
+
+
+def _own_name(file: Any) -> str:
+    """Return the name that an open file has itself, without the suffix of what unpacks it."""
+    given = getattr(file, "name", None)
+    if not isinstance(given, str):
+        kind = type(file).__name__
+        raise InputError(f'In a list, {kind} has no name. Pass it by one: files={{"sales.csv": …}}.')
+    name = PureWindowsPath(given).name  # Of a browser's path on any system.
+    is_unpacked = type(file).__module__ in ("gzip", "bz2", "lzma")
+    return PurePosixPath(name).stem if is_unpacked else name
 
 
 def _matches(pattern: str) -> list[tuple[Any, Any]]:

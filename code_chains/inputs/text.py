@@ -69,24 +69,25 @@ def _expanded(items: list[Any]) -> list[Any]:
 
     A word may be a role, which LangChain knows or refuses: beside other roles, and if all that are none look misspelt.
     """
-    pairs = [
-        item
-        for item in items
-        if isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str)
-    ]
-    asked = [question for question, _ in pairs if question not in _ROLES]
-    if len(asked) < len(pairs):
-        asked = [question for question in asked if not _WORD.fullmatch(question)]
+    words = [item[0] for item in items if _is_pair(item)]
+    asked = {word for word in words if word not in _ROLES}
+    if not asked.issuperset(words):
+        asked = {question for question in asked if not _WORD.fullmatch(question)}
     if all(difflib.get_close_matches(question, _ROLES, cutoff=0.7) for question in asked):
         return items
     messages: list[Any] = []
     for item in items:
-        if any(item is pair for pair in pairs) and item[0] in asked:
-            question, answer = item
-            messages += [("human", question)] if answer is None else [("human", question), ("ai", answer)]
-        else:
+        if not _is_pair(item) or item[0] not in asked:
             messages.append(item)
+            continue
+        question, answer = item
+        messages += [("human", question)] if answer is None else [("human", question), ("ai", answer)]
     return messages
+
+
+def _is_pair(item: Any) -> bool:
+    """Return whether an item is a text and something else: a question with its answer, or a role with its text."""
+    return isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str)
 
 
 def check_query(query: object) -> str:

@@ -180,7 +180,7 @@ def as_program(text: str, language: str = "python") -> str:
 
 
 def no_program(reply: str, language: str) -> str:
-    """Return that a reply holds no program, and what it says instead, which may be why."""
+    """Say that a reply holds no program, and quote it, as it may give the reason."""
     text = " ".join(reply.split())
     if len(text) > _MAX_REPLY_CHARS:
         text = f"{text[:_MAX_REPLY_CHARS]}…"
@@ -319,10 +319,10 @@ def _is_prose(text: str) -> bool:
 
 
 def _may_be_code(line: str) -> bool:
-    word = re.match(r"\w*", line.strip())
-    is_near = word is not None and bool(get_close_matches(word[0], keyword.kwlist, 1, 0.8))
-    opens = line[:1] in (" ", "\t", '"', "'") or is_near
-    return opens or bool(_OPENS_CODE.match(line)) or _is_code_line(line)
+    word = re.split(r"\W", line.strip(), maxsplit=1)[0]
+    is_near_keyword = bool(get_close_matches(word, keyword.kwlist, 1, 0.8))
+    is_indented_or_quoted = line[:1] in (" ", "\t", '"', "'")
+    return is_near_keyword or is_indented_or_quoted or bool(_OPENS_CODE.match(line)) or _is_code_line(line)
 
 
 def _is_code_line(line: str) -> bool:

@@ -163,12 +163,7 @@ class RpcChannel:
             self.send(message)
             while "call" in (reply := self.receive()):
                 self.respond(reply)
-        if printed := reply.get("printed", ""):
-            sys.stdout.write(printed)
-            if len(self.printed) < MAX_PRINTED_PARTS:
-                self.printed.append(printed)
-        if isinstance(sys.stderr, OutputRecorder):  # A test looks at it.
-            sys.stderr.write(reply.get("warned", ""))
+        self._repeat(reply)
         self.around.received(reply.get("around"), arguments)
         for argument, changed in zip(arguments, reply.get("args", ()), strict=False):
             update_in_place(argument, self.unpack(changed))
@@ -179,6 +174,15 @@ class RpcChannel:
             raise self._received_error(target, reply["error"])
         value = self.unpack(reply["value"])
         return completed(value) if reply.get("is_coroutine") else value
+
+    def _repeat(self, reply: Json) -> None:
+        """Write what the peer printed during a call to the streams of this side."""
+        if printed := reply.get("printed", ""):
+            sys.stdout.write(printed)
+            if len(self.printed) < MAX_PRINTED_PARTS:
+                self.printed.append(printed)
+        if isinstance(sys.stderr, OutputRecorder):  # A test looks at it.
+            sys.stderr.write(reply.get("warned", ""))
 
     def respond(self, message: Json, names: Json | None = None) -> None:
         """Make a call that the peer requested, and send its outcome.
@@ -318,7 +322,7 @@ class OutputRecorder(io.TextIOBase):
         return int(self.stream.write(text))
 
     def taken(self) -> str:
-        """Return what was written since this was asked."""
+        """Return the text that was written since the last call of this."""
         text = "".join(self.parts)
         self.parts.clear()
         return text
@@ -345,9 +349,8 @@ def update_in_place(argument: Any, changed: Any) -> None:
     elif isinstance(argument, deque):
         argument.clear()
         argument.extend(changed)
-    elif hasattr(
-        argument, "_update_inplace"
-    ):  # A frame or a series: pandas' own methods with inplace=True end here.
+    elif hasattr(argument, "_update_inplace"):
+        # Of frames and series; pandas' own methods with inplace=True end here.
         argument._update_inplace(changed)
     elif getattr(argument, "shape", None) == changed.shape:
         argument[...] = changed

@@ -200,7 +200,7 @@ class OfTests:
         return around
 
     def _is_named(self, path: str, texts: set[str]) -> bool:
-        """Return whether a call names a file, its folder or what is to be in that; or the program has its name."""
+        """Return whether a call names a file, its folder, or a file to write there; or the program names it."""
         is_folder = path.endswith(os.sep)
         is_argument = any(
             path.rstrip(os.sep) == text

@@ -23,6 +23,7 @@ IMAGE: str = f"code-chains:{__version__}"
 BASE = "python:3.13-slim"
 _ASK_TIMEOUT_S = 10.0
 _EXTRA = "data"
+_OF_EXTRA = re.compile(r"extra\s*==\s*['\"](\w+)['\"]")
 _DOCKERFILE = """\
 FROM {base}
 RUN pip install --no-cache-dir {requirements}
@@ -134,12 +135,8 @@ def _requirements() -> Iterator[str]:
     """Yield the requirements of the library, and of its extra with libraries for data."""
     for requirement in metadata.requires("code_chains") or ():
         needed, _, marker = requirement.partition(";")
-        extra = re.search(r"extra\s*==\s*['\"](\w+)['\"]", marker)
+        extra = _OF_EXTRA.search(marker)
         if (extra is None or extra[1] == _EXTRA) and not needed.startswith("code-chains"):
             # Other conditions, such as sys_platform, are for the pip in the image to decide.
-            left = (
-                re.sub(r"extra\s*==\s*['\"]\w+['\"]", 'python_version > "0"', marker)
-                .strip()
-                .replace("'", '"')
-            )
+            left = _OF_EXTRA.sub('python_version > "0"', marker).strip().replace("'", '"')
             yield f"{needed.strip()}; {left}" if left else needed.strip()

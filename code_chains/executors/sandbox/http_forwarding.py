@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 INSIDE_PORT = 80
-MAX_HEAD_BYTES, CHUNK_BYTES = 1 << 16, 1 << 16
+MAX_HEAD_BYTES = CHUNK_BYTES = 1 << 16
 REQUEST_TIMEOUT_S = 30.0
 """Seconds until a request has arrived, and the connection to its host stands."""
 GONE_TIMEOUT_S = 30.0
@@ -138,26 +138,26 @@ def with_headers(head: bytes, host: str, headers: Mapping[str, str]) -> _Request
     fields = list(filter(None, map(_FIELD.fullmatch, lines)))
     if not _REQUEST.fullmatch(request) or len(fields) < len(lines):
         return "Send an HTTP/1.1 request with a path."
-    named = [(_plain(field[1].decode()), field) for field in fields]
+    named = [(plain_name(field[1].decode()), field) for field in fields]
     lengths = [field[2].strip() for name, field in named if name == "content-length"]
     is_length = all(re.fullmatch(rb"[0-9]{1,15}", length) for length in lengths)
     if any(name == "transfer-encoding" for name, _ in named) or len(lengths) > 1 or not is_length:
         return "Send the body as a whole, with one Content-Length."
-    dropped = (RESERVED - {"content-length"}).union(map(_plain, headers))
+    dropped = (RESERVED - {"content-length"}).union(map(plain_name, headers))
     kept = [field[0] for name, field in named if name not in dropped]
     added = [f"{name}: {value}".encode("latin-1") for name, value in headers.items()]
     own = [b"Host: " + host.encode(), b"Connection: close"]
     return _Request(b"\r\n".join([request, *own, *added, *kept, b"", b""]), int(lengths[0]) if lengths else 0)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return the name of a header as servers compare it; some take an underscore for a hyphen."""
     return name.lower().replace("_", "-")
 
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
-    """Return what verifies certificates, by those that this machine trusts."""
+    """Return the context that verifies certificates against the authorities that this machine trusts."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

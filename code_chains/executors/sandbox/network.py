@@ -20,7 +20,13 @@ from functools import partial
 from typing import Any
 
 from code_chains.errors import ConfigurationError
-from code_chains.executors.sandbox.http_forwarding import INSIDE_PORT, RESERVED, forward_request
+from code_chains.executors.sandbox.http_forwarding import (
+    CHUNK_BYTES,
+    INSIDE_PORT,
+    RESERVED,
+    forward_request,
+    plain_name,
+)
 
 MAX_HOSTS = 200
 MAX_CONNECTIONS = 64
@@ -29,7 +35,6 @@ HALF_OPEN_TIMEOUT_S = 30.0
 """Seconds that a connection may be silent after one side has ended it."""
 ACCEPT_RETRY_INTERVAL_S = 1.0
 CLOSE_TIMEOUT_S = 5.0
-CHUNK_BYTES = 1 << 16
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}: [\x20-\x7e\xa0-\xff]{1,8000}")
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*")
 
@@ -80,7 +85,7 @@ def _checked_headers(headers: object) -> dict[str, str]:
     remedy = "texts without line breaks by their names, but for those about the connection"
     if not isinstance(headers, Mapping):
         raise ConfigurationError("headers", type(headers).__name__, remedy)
-    names = Counter(str(name).lower().replace("_", "-") for name in headers)
+    names = Counter(plain_name(str(name)) for name in headers)
     are_valid = all(map(_is_header, headers, headers.values()))
     if not are_valid or RESERVED.intersection(names) or len(names) < len(headers):
         raise ConfigurationError("headers", [str(name)[:100] for name in headers], remedy)

@@ -218,10 +218,9 @@ def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
     imports, flow = _missing_imports(tests, code), DataFlow(tests)
     of_program = {*free} - imports.keys() | names_in(tests) & vars(builtins).keys() & asked
     for name in imports.keys() & (_top_level_names(code).keys() - owned):
+        # A variable of the program is bound to nothing: it is looked up at each use, as calls change it.
         if not flow.meets(name, of_program - {name}):
-            del imports[
-                name
-            ]  # A variable of the program, which is looked up whenever tests use it, as calls change it.
+            del imports[name]
     lines = []
     for name in sorted(names_in(tests) & vars(builtins).keys() & asked | imports.keys()):
         if name not in owned or (imports.get(name, "").startswith("import") and name not in asked):

@@ -11,7 +11,7 @@ _ASKING = (
     r"[^.;\n]{0,60}?\b(?:as|in|using)\b"
 )
 _JSON = re.compile(rf"{_ASKING} (?:a |an |one |single |valid )*JSON\b(?! file)", re.IGNORECASE)
-# Not within a sentence: "The file has the format DD.MM.YYYY" is about what was given.
+# Not within a sentence: "The file has the format DD.MM.YYYY" describes the input.
 _ORDER = r"(?:^|[.;:!?\n]) *(?:please )?(?:use (?:the )?format|format) *:?"
 _PICTURE = re.compile(
     rf"(?i:{_ASKING}(?: the| a)?(?: format| form)?|{_ORDER}) [\"'`]?([YMDHS]{{2,4}}(?:[-./:][YMDHS]{{2,4}})+)\b"
