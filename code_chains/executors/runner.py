@@ -35,6 +35,7 @@ class Program:
         stdin: What it reads from its standard input, which is empty otherwise.
         return_value: Whether the value of its last expression is returned with its type.
         check: In a session: whether the outcome of a successful run is accepted.
+        is_watched: Whether somebody reads what it prints while it runs.
         deadline: Monotonic time at which it is stopped, besides its own limit.
     """
 
@@ -45,6 +46,7 @@ class Program:
     stdin: str | None = None
     return_value: bool = False
     check: Callable[[Execution], object] | None = None
+    is_watched: bool = False
     deadline: float = field(default_factory=RUN_DEADLINE.get)
 
     def within(self, limits: Limits) -> Limits:
@@ -264,7 +266,7 @@ class Runner:
         program = self._program(
             code, files, variables, tools, stdin=stdin, return_value=return_value, check=check
         )
-        operation = self._operation(program)
+        operation = self._operation(replace(program, is_watched=True))
         return stream(operation) if self.streams_output else _whole(operation)
 
     def astream(
@@ -283,7 +285,7 @@ class Runner:
         program = self._program(
             code, files, variables, tools, stdin=stdin, return_value=return_value, check=check, loop=loop
         )
-        operation = in_turn(self._operation(program))
+        operation = in_turn(self._operation(replace(program, is_watched=True)))
         return astream(operation) if self.streams_output else _awhole(operation)
 
 

@@ -408,7 +408,7 @@ def test_the_key_is_nowhere_where_a_program_could_look(session: Any) -> None:
         "    try:\n        texts.append(open(path, 'rb').read().decode(errors='replace'))\n"
         "    except OSError: pass\nlen(texts) > 3, any(half in text and other in text for text in texts)"
     )
-    halves = {"half": session._key[:32], "other": session._key[32:]}
+    halves = {"half": session._link._key[:32], "other": session._link._key[32:]}
     session.run("1")
     assert session.run(look, variables=halves).result == "(True, False)"
 

@@ -499,3 +499,19 @@ def test_an_unknown_service_and_a_missing_key_are_named(
     monkeypatch.delenv("UNRELIABLE_KEY")
     with pytest.raises(ConfigurationError, match="UNRELIABLE_KEY must be set"):
         CloudExecutor("unreliable")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lasting", "name"), [(name, name) for name in SERVICES], indirect=["lasting"])
+def test_programs_call_tools_are_watched_and_tested_through_the_client(lasting: Double, name: str) -> None:
+    def price(sku: str) -> int:
+        """Return the price of an article."""
+        return len(sku)
+
+    with CloudExecutor(name, limits=LIMITS) as executor:
+        assert executor.run("price('abc')", tools=[price]).result == "3"
+        *parts, done = executor.stream("import time\nprint(1, flush=True)\ntime.sleep(1)\nprint(2)")
+        assert not isinstance(done, str)
+        assert (done.stdout, parts[0]) == ("1\n2\n", "1\n")
+        runs = executor.run_tests("def double(x):\n    return 2 * x", "assert double(4) == 8")
+        assert [run.status for run in runs] == ["ok", "ok"], runs[1].error

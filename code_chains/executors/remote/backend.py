@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from code_chains.errors import ExecutorError, InputError, IsolationError
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.backend_sessions import BackendSession
 from code_chains.executors.remote.protocol_sandbox import (
@@ -17,10 +19,13 @@ from code_chains.executors.remote.protocol_sandbox import (
     is_backend,
 )
 from code_chains.executors.remote.remote_executor import RemoteExecutor
-from code_chains.executors.remote.server import request_bundle
+from code_chains.executors.remote.remote_run import CAN_TALK, RemoteRun, connected_runs
+from code_chains.executors.remote.server_link import LostServerError, ServerLink
 from code_chains.executors.runner import Program
+from code_chains.executors.sandbox.tool_server import open_sandbox_calls
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.state import PROBED, Execution
+from code_chains.toolbox import ToolCalls
 
 __all__ = ["BackendExecutor", "SandboxProtocol", "is_backend"]
 
@@ -38,9 +43,11 @@ class BackendExecutor(RemoteExecutor):
             newer; programs can import what that has installed.
         limits: Limits of one run.
         required_isolation: What the probe must find closed.
-        max_sessions: Sessions that are open at a time. Choose 0 for a sandbox that ends processes with their command: the
-            turns of a conversation share no variables then.
+        max_sessions: Sessions that are open at a time. Choose 0 for a sandbox that ends processes with their command: then
+            the turns of a conversation share no variables, and there are no tools, hidden tests and live output.
         session_timeout: Seconds without a run after which a session ends.
+        tests_backend: Another sandbox, in which hidden tests run: it calls the program through this process. Without it
+            there are none, as a program could read and patch what runs beside it.
 
     Raises:
         ConfigurationError: An argument is invalid.
@@ -66,6 +73,7 @@ class BackendExecutor(RemoteExecutor):
         required_isolation: Collection[str] = PROBED,
         max_sessions: int = 8,
         session_timeout: float = 900.0,
+        tests_backend: SandboxProtocol | None = None,
     ) -> None:
         super().__init__(
             limits=limits,
@@ -73,7 +81,15 @@ class BackendExecutor(RemoteExecutor):
             max_sessions=max_sessions,
             session_timeout=session_timeout,
         )
+        if tests_backend is backend:
+            remedy = "another sandbox than that of programs, which could read the tests there"
+            raise ConfigurationError("tests_backend", tests_backend, remedy)
         self._backend, self._remote = backend, self._connect(backend)
+        self._tests_remote = None if tests_backend is None else self._connect(tests_backend)
+        # All of these need a process that outlives its command, as sessions do.
+        self.takes_tools = self.streams_output = CAN_TALK and self.has_sessions
+        self.runs_tests: bool = self._tests_remote is not None and self.takes_tools
+        self._has_server = True
 
     def _connect(self, backend: SandboxProtocol) -> ProtocolSandbox:
         """Return the sandbox as it is used."""
@@ -90,31 +106,76 @@ class BackendExecutor(RemoteExecutor):
 
     def _operation(self, program: Program) -> Operation[Execution]:
         folder = RunFolder()
+        run = RemoteRun(program, program.within(self.limits))
+        return run.operation(partial(self._run, self._remote, folder), partial(_cancel, self._remote, folder))
+
+    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Any] | None:
+        return open_sandbox_calls(tools, self.limits, loop)
+
+    def _tested(self, program: Program, tests: str) -> Operation[tuple[Execution, Execution]]:
+        if self._tests_remote is None or not self.runs_tests:
+            return super()._tested(program, tests)
+        runs = connected_runs(program, tests, self.limits)
+        places = [(self._remote, RunFolder()), (self._tests_remote, RunFolder())]
 
         def cancel() -> None:
-            folder.is_given_up = True
-            # The supervisor notices that its folder is gone, and stops the program.
-            self._remote.remove(folder)
+            for place in places:
+                _cancel(*place)
 
-        return blocking(partial(self._run, folder, program), cancel)
+        return blocking(partial(self._run_both, runs, places), cancel)
+
+    def _run_both(
+        self, runs: tuple[RemoteRun, RemoteRun], places: list[tuple[ProtocolSandbox, RunFolder]]
+    ) -> tuple[Execution, Execution]:
+        with ThreadPoolExecutor(2) as threads:
+            futures = [
+                threads.submit(self._run, *place, run) for run, place in zip(runs, places, strict=True)
+            ]
+        program, tests = (future.result() for future in futures)
+        return program, tests
 
     def _new_session(self) -> BackendSession:
         return BackendSession(self._remote, self.limits, self._session_timeout)
 
-    def _run(self, folder: RunFolder, program: Program) -> Execution:
-        self._check_open()
-        request = request_bundle(program)
-        self._start()
+    def _run(self, remote: ProtocolSandbox, folder: RunFolder, run: RemoteRun) -> Execution:
         try:
-            return self._run_once(self._remote, folder, request, program.within(self.limits))
+            self._check_open()
+            remote.start()
+            if run.must_talk or (run.is_watched and self._has_server):
+                return self._talk(remote, folder, run)
+            return self._run_once(remote, folder, run.bundle, run.limits)
         except (IsolationError, InputError):
             raise
         except ExecutorError:
-            self._remote.give_up()
+            remote.give_up()
             raise
         finally:
+            run.close()
             with contextlib.suppress(ExecutorError):
-                self._remote.remove(folder)
+                remote.remove(folder)
+
+    def _talk(self, remote: ProtocolSandbox, folder: RunFolder, run: RemoteRun) -> Execution:
+        """Run a program by a server, with which it is talked about while it runs."""
+        link = ServerLink(remote, run.limits, folder=folder)
+        found = link.start()
+        try:
+            report = run.report_of(link, {"op": "run"})
+        except LostServerError as error:
+            if not error.was_never_there:
+                raise
+            if run.must_talk:
+                remedy = "a sandbox in which processes outlive their command, for tools and hidden tests"
+                raise ConfigurationError("executor", remote.name, remedy) from error
+            self._has_server = False  # Nobody can watch there.
+            remote.remove(folder)
+            return self._run_once(remote, folder, run.bundle, run.limits)
+        return run.finish(self._execution(remote, report, run.limits, found))
 
     def _start(self) -> None:
         self._remote.start()
+
+
+def _cancel(remote: ProtocolSandbox, folder: RunFolder) -> None:
+    folder.is_given_up = True
+    # The supervisor notices that its folder is gone, and stops the program.
+    remote.remove(folder)

@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import json
 import os
-import secrets
-import shlex
 import time
-from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from hashlib import sha256
 from typing import Any
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError, SessionError
-from code_chains.executors.guest.reports import sign
 from code_chains.executors.limits import Limits
 from code_chains.executors.process_session import ProcessSession
-from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
-from code_chains.executors.remote.server import SERVE, reply_token, request_bundle, server_bundle
+from code_chains.executors.remote.protocol_sandbox import ProtocolSandbox
+from code_chains.executors.remote.remote_run import CAN_TALK, RemoteRun
+from code_chains.executors.remote.server_link import LostServerError, ServerLink
 from code_chains.executors.runner import Program
+from code_chains.executors.sandbox.tool_server import open_sandbox_calls
 from code_chains.executors.waiting import Operation, blocking, drive
 from code_chains.state import Execution, Isolation
+from code_chains.toolbox import ToolCalls
 
-RUN_GRACE_S = 20.0
-"""Seconds that a run may take in the sandbox besides its program, as files are copied and processes ended."""
 IDLE_GRACE_S = 1.0
 """Seconds by which a session's server outlives the timeout: this side then knows of the end, and its reason, before."""
-MAX_INLINE_BYTES = 16_384
-"""Larger requests are uploaded, as commands have a limit."""
-_ASK = f"""
-import base64, socket, sys
-channel = socket.socket(socket.AF_UNIX)
-try:
-    channel.connect("socket")
-    channel.sendall("\\n".join(sys.argv[1:3]).encode() + b"\\n" + base64.b64decode(sys.argv[3]))
-    channel.shutdown(socket.SHUT_WR)
-except OSError:
-    sys.exit({NO_FILES})
-print()
-while data := channel.recv(65536):
-    sys.stdout.write(data.decode())
-print()
-"""
-"""Hands a request over to the server, and prints the reply. Invariant: no file of the folder, which programs can change."""
 
 
 class BackendSession(ProcessSession):
@@ -60,11 +39,12 @@ class BackendSession(ProcessSession):
     """
 
     returns_values = takes_stdin = True
+    takes_tools = streams_output = CAN_TALK
 
     def __init__(self, sandbox: ProtocolSandbox, limits: Limits, timeout: float) -> None:
         super().__init__(limits)
         self._sandbox, self._timeout = sandbox, timeout
-        self._folder, self._key = RunFolder(), secrets.token_hex(32)
+        self._link = ServerLink(sandbox, limits, timeout + IDLE_GRACE_S)
         self._isolation: Isolation | None = None
         self._is_started, self._is_told = False, False
         self._used_at = time.monotonic()
@@ -79,11 +59,14 @@ class BackendSession(ProcessSession):
 
     def _operation(self, program: Program) -> Operation[Execution]:
         end = partial(self._end, "a run was interrupted (CancelledError)")
-        return blocking(partial(self._run_alone, program), end)
+        return RemoteRun(program, self._limits).operation(self._run_alone, end)
 
-    def _run_alone(self, program: Program) -> Execution:
+    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Any] | None:
+        return open_sandbox_calls(tools, self._limits, loop)
+
+    def _run_alone(self, run: RemoteRun) -> Execution:
         with self._exclusive():
-            return self._run(program)
+            return self._run(run)
 
     def _change(self, command: dict[str, Any]) -> None:
         with self._exclusive():
@@ -93,7 +76,7 @@ class BackendSession(ProcessSession):
         """End the session together with its sandbox, which need not be told."""
         self._is_told = True
         super().abandon(reason)
-        self._folder.is_given_up = True
+        self._link.folder.is_given_up = True
 
     # -- runs ------------------------------------------------------------------------------------------------
 
@@ -115,19 +98,21 @@ class BackendSession(ProcessSession):
             self._used_at = time.monotonic()
             self._lock.release()
 
-    def _run(self, program: Program) -> Execution:
-        report = self._ask({"op": "cell"}, request_bundle(program))
+    def _run(self, run: RemoteRun) -> Execution:
+        found = self._found
+        report = self._report(run.report_of, self._link, {"op": "cell"})
         if message := report.get("input_error"):
             raise InputError(str(message))
-        execution = self._sandbox.execution_of(report, self._limits, self._found)
+        execution = run.finish(self._sandbox.execution_of(report, self._limits, found))
         if report.get("is_committed") is True and not execution.ok:
             # It succeeded, but had printed too much before that was noticed.
             self._command({"op": "rollback"})
         undo = partial(blocking, partial(self._command, {"op": "rollback"}))
-        return drive(self._checked(execution, program.check, undo))
+        return drive(self._checked(execution, run.program.check, undo))
 
     def _command(self, command: Mapping[str, str]) -> None:
-        report = self._ask({"op": "command", "command": command}, b"")
+        _ = self._found
+        report = self._report(self._link.ask, {"op": "command", "command": command})
         if message := report.get("session_error"):
             raise SessionError(str(message))
 
@@ -137,70 +122,36 @@ class BackendSession(ProcessSession):
     def _found(self) -> Isolation:
         """What the probe found; the server is started if it was not."""
         if self._isolation is None:
-            self._isolation = self._start()
+            self._sandbox.start()
+            self._is_started = True
+            self._isolation = self._link.start()
+            self._check_open()  # It may have been closed during the operation.
         return self._isolation
 
-    def _start(self) -> Isolation:
-        bundle = server_bundle(self._limits, self._key, session_timeout=self._timeout + IDLE_GRACE_S)
-        self._sandbox.start()
-        self._is_started = True
-        found, response = self._sandbox.launch(self._folder, bundle, ["-c", SERVE], RUN_GRACE_S)
-        report = self._sandbox.read_report(response, reply_token(self._key, 0))
-        if report is None:
-            self._sandbox.check_alive(response)
-        if report is None or "failed" in report:
-            reason = (report or {}).get("failed") or response.output.strip()[-200:]
-            raise ExecutorError(f"{self._sandbox.name} did not start the session: {reason}")
-        self._check_open()  # It may have been closed during the operation.
-        return found
-
-    def _ask(self, request: Mapping[str, Any], bundle: bytes) -> dict[str, Any]:
+    def _report(self, ask: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """Return the server's reply to a request.
 
         Raises:
             SessionError: It has ended.
+            ConfigurationError: The sandbox cannot have sessions.
             ExecutorError: The sandbox broke.
         """
-        _ = self._found
-        self._number += 1
-        number, is_inline = self._number, len(bundle) <= MAX_INLINE_BYTES
-        self._sandbox.start()  # One that has ended is replaced, which ends this session.
-        if not is_inline:
-            self._sandbox.upload([(f"{self._folder.path}/{number}.zip", bundle)])
-        command = self._ask_command(request, bundle if is_inline else None, bundle)
-        response = self._sandbox.execute(command, self._limits.seconds + RUN_GRACE_S)
-        if response.exit_code == NO_FILES:
-            self._lose(number)
-        report = self._sandbox.read_report(response, reply_token(self._key, number))
-        if report is None:
-            self._sandbox.check_alive(response)
-        if report is None or "broken" in report:
-            self._end(str((report or {}).get("broken") or "its process was killed"))
+        try:
+            report = ask(*arguments)
+        except LostServerError as error:
+            self._end(str(error))
+            if error.was_never_there:
+                remedy = (
+                    "a sandbox in which processes outlive their command; this one needs"
+                    " BackendExecutor(…, max_sessions=0)"
+                )
+                raise ConfigurationError("executor", self._sandbox.name, remedy) from error
             self._check_open()
-        if report is None or "incomplete" in report:
-            raise ExecutorError(f"In {self._sandbox.name}, an upload was not complete.", is_retryable=True)
+            raise
+        if not report or "broken" in report:
+            self._end(str(report.get("broken") or "its process was killed"))
+            self._check_open()
         return report
-
-    def _ask_command(self, request: Mapping[str, Any], body: bytes | None, bundle: bytes) -> str:
-        """Return the command that hands a request over."""
-        details = {
-            "number": self._number,
-            "is_inline": body is not None,
-            "bundle": sha256(bundle).hexdigest(),
-        }
-        text = json.dumps({**request, **details})
-        arguments = [text, sign(self._key.encode(), text), b64encode(body or b"").decode()]
-        ask = shlex.join(["python3", "-I", "-c", _ASK, *arguments])
-        return f"cd {self._folder.path} 2>/dev/null || exit {NO_FILES}; exec {ask}"
-
-    def _lose(self, number: int) -> None:
-        """Raise for a server that is not there."""
-        if number == 1:
-            self._end("its sandbox ends what a command leaves running")
-            remedy = "a sandbox in which processes outlive their command; this one needs BackendExecutor(…, max_sessions=0)"
-            raise ConfigurationError("executor", self._sandbox.name, remedy)
-        self._end("its process was killed, or its sandbox has ended")
-        self._check_open()
 
     def _check_open(self) -> None:
         self._check_owner()
@@ -211,9 +162,4 @@ class BackendSession(ProcessSession):
         must_tell = self._is_started and not self._is_told and self._pid == os.getpid()
         self.abandon(reason)
         if must_tell:
-            self._number += 1
-            close = self._ask_command({"op": "close"}, b"", b"")
-            # The server has removed its folder; if it is gone itself, somebody else must.
-            command = f"({close}) >/dev/null; chmod -R u+rwX {self._folder.path} 2>/dev/null; rm -rf {self._folder.path}"
-            with contextlib.suppress(ExecutorError):
-                self._sandbox.execute(command, GRACE_S + RUN_GRACE_S)
+            self._link.close()

@@ -33,7 +33,7 @@ class CloudExecutor(BackendExecutor):
     The sandbox is created by the first run, or by `warm_up`, so that a refused key or an unreachable service is an error
     before a model is paid. `close` deletes it, as does the end of the interpreter; if this process is killed, the service
     ends it after a quarter of an hour without use. One that has ended is replaced by the next run. See `BackendExecutor`
-    for what a run does.
+    for what a run does. Hidden tests run in a second sandbox, which the first of them creates.
 
     Args:
         service: `e2b`, `modal` or `daytona`; each needs the extra of that name. The key is in the environment:
@@ -44,7 +44,7 @@ class CloudExecutor(BackendExecutor):
             this machine alone.
         options: More arguments for the creation of the sandbox, such as `template` of E2B, `image` of Modal or `snapshot`
             of Daytona. It needs Linux with `python3` 3.11 or newer.
-        max_sessions: Sessions that are open at a time; with 0 the turns of a conversation share no variables.
+        max_sessions: Sessions that are open at a time; see `BackendExecutor` for 0.
         session_timeout: Seconds without a run after which a session ends, as does the sandbox if there is none at all.
 
     Raises:
@@ -76,12 +76,14 @@ class CloudExecutor(BackendExecutor):
         self._service = SERVICES[service](options or {})
         run_seconds = math.ceil(run_limits.seconds + GRACE_S)
         self._sandbox = CloudSandbox(self._service, network=network, run_seconds=run_seconds)
+        self._tests_sandbox = CloudSandbox(self._service, network=False, run_seconds=run_seconds)
         super().__init__(
             self._sandbox,
             limits=limits,
             required_isolation=required_isolation,
             max_sessions=max_sessions,
             session_timeout=session_timeout,
+            tests_backend=self._tests_sandbox,
         )
         self.service, self.network = service, network
         if not network:
@@ -93,7 +95,8 @@ class CloudExecutor(BackendExecutor):
         return {**super().fingerprint, "id": "", "options": self._service.options}
 
     def _connect(self, backend: SandboxProtocol) -> HostedProtocolSandbox:
-        return HostedProtocolSandbox(self._sandbox, self._service, self.required_isolation)
+        assert isinstance(backend, CloudSandbox)
+        return HostedProtocolSandbox(backend, self._service, self.required_isolation)
 
     def close(self) -> None:
         """Delete the sandbox with its sessions, and refuse further runs."""
@@ -101,6 +104,7 @@ class CloudExecutor(BackendExecutor):
             session.abandon("its executor was closed")
         super().close()
         self._sandbox.close()
+        self._tests_sandbox.close()
 
 
 class HostedProtocolSandbox(ProtocolSandbox):

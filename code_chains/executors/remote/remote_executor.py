@@ -23,7 +23,7 @@ from code_chains.executors.remote.external import ExternalExecutor, check_requir
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, TIMED_OUT, ProtocolSandbox, RunFolder
 from code_chains.executors.remote.server import SERVE, reply_token, server_bundle
 from code_chains.executors.remote.supervised import timed_out
-from code_chains.state import PROBED, Execution
+from code_chains.state import PROBED, Execution, Isolation
 
 MAX_SESSIONS = 1000
 
@@ -130,9 +130,21 @@ class RemoteExecutor(ExternalExecutor):
             return timed_out(limits, found)
         if report is None:
             sandbox.check_alive(response)
-        elif "failed" in report:
+        return self._execution(sandbox, report or {}, limits, found)
+
+    def _execution(
+        self, sandbox: ProtocolSandbox, report: dict[str, Any], limits: Limits, found: Isolation
+    ) -> Execution:
+        """Return the record of the run that a report is about; empty if its supervisor was ended.
+
+        Raises:
+            ExecutorError: It did not start, or the report is malformed.
+            InputError: Its files do not fit.
+        """
+        if "failed" in report:
             raise ExecutorError(f"{sandbox.name} did not start the program: {report['failed']}")
-        elif "input_error" in report:
+        if "input_error" in report:
             raise InputError(str(report["input_error"]))
         # Only a program ends its supervisor.
-        return sandbox.execution_of(None if report is None or "broken" in report else report, limits, found)
+        is_ended = not report or "broken" in report
+        return sandbox.execution_of(None if is_ended else report, limits, found)

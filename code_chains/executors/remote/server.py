@@ -13,6 +13,7 @@ from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.supervised import GUEST_FOLDER
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.provider import run_limits
+from code_chains.executors.sandbox.tool_server import describe_tools
 from code_chains.executors.values import pack_variables
 from code_chains.inputs import check_code, files_on_disk
 
@@ -41,28 +42,34 @@ def server_bundle(
     key: str,
     *,
     request: bytes | None = None,
-    session_timeout: float = MAX_SECONDS,
+    session_timeout: float | None = None,
 ) -> bytes:
     """Return what a sandbox needs to serve runs.
 
     Args:
         limits: The limits of each run.
         key: The secret by which server and host know each other.
-        request: The only request; None for a session.
-        session_timeout: Seconds without a request after which a session ends.
+        request: The only request, if no other is to follow.
+        session_timeout: Seconds without a request after which a session ends; None if there is one run alone.
     """
     settings = {
-        "is_session": request is None,
+        "has_request": request is not None,
+        "is_session": session_timeout is not None,
         "limits": run_limits(limits),
         "max_output_bytes": limits.output_bytes,
-        "session_timeout": session_timeout,
+        "session_timeout": MAX_SECONDS if session_timeout is None else session_timeout,
     }
     only = {} if request is None else {"request.zip": request}
     return pack({**SERVER_FILES, "settings.json": json.dumps(settings), "key": key, **only})
 
 
-def request_bundle(program: Program) -> bytes:
+def request_bundle(program: Program, limits: Limits, *, is_harness: bool = False) -> bytes:
     """Return a program with its variables and files, as the server takes it.
+
+    Args:
+        program: The program.
+        limits: Its limits.
+        is_harness: Whether it is a test harness.
 
     Raises:
         InputError: They are not what a program can be given.
@@ -71,9 +78,9 @@ def request_bundle(program: Program) -> bytes:
         "code": check_code(program.code),
         "variables": pack_variables(program.variables),
         "tables": {},
-        "tools": None,
-        "is_harness": False,
-        "return_value": program.return_value,
+        "tools": describe_tools(program.tool_calls, program.variables or {}, limits),
+        "is_harness": is_harness,
+        "return_value": program.return_value and not is_harness,
         "stdin": program.stdin,
     }
     with files_on_disk(program.files) as files:

@@ -20,7 +20,7 @@ from code_chains.executors.runner import Closing, Program
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.libraries import imported_libraries
 from code_chains.executors.sandbox.tables import label_of, write_table
-from code_chains.executors.sandbox.tool_server import ToolServer
+from code_chains.executors.sandbox.tool_server import ToolServer, describe_tools
 from code_chains.executors.values import check_variables, pack_value, transfer_kind
 from code_chains.inputs import VARIABLES_REMEDY, check_code, files_on_disk
 from code_chains.state import Execution
@@ -74,7 +74,7 @@ class Request(Closing):
             body = {
                 "code": code,
                 "is_harness": is_harness,
-                "tools": self._describe_tools(values),
+                "tools": describe_tools(self._calls, values, limits),
                 "return_value": program.return_value and not is_harness,
                 "stdin": program.stdin,
                 "variables": packed,
@@ -96,14 +96,6 @@ class Request(Closing):
         except BaseException:
             self.close()
             raise
-
-    def _describe_tools(self, variables: Mapping[str, Any]) -> dict[str, Any] | None:
-        if self._calls is None:
-            return None
-        toolbox = self._calls.toolbox
-        toolbox.check_variables(variables)
-        signatures = [signature.to_dict() for signature in toolbox.signatures.values()]
-        return {"signatures": signatures, "max_bytes": self._limits.tool_message_bytes}
 
     @property
     def extra_seconds(self) -> float:

@@ -17,7 +17,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -51,6 +51,21 @@ def open_sandbox_calls(
     """Return the calls of one sandboxed run, whose results are messages; see `open_tool_calls`."""
     encode = partial(encode_reply, max_bytes=limits.tool_message_bytes)
     return open_tool_calls(tools, limits, encode, loop)
+
+
+def describe_tools(
+    calls: ToolCalls[Any] | None, variables: Mapping[str, Any], limits: Limits
+) -> dict[str, Any] | None:
+    """Return what a program is told of its tools; None without any.
+
+    Raises:
+        InputError: A variable has the name of a tool.
+    """
+    if calls is None:
+        return None
+    calls.toolbox.check_variables(variables)
+    signatures = [signature.to_dict() for signature in calls.toolbox.signatures.values()]
+    return {"signatures": signatures, "max_bytes": limits.tool_message_bytes}
 
 
 def encode_reply(value: Any, max_bytes: int) -> Reply:

@@ -1,8 +1,8 @@
 """Runs in a third-party sandbox or container, where the host can only run commands: a single run, or a session's server.
 
-One command starts it. A single run is its first request, and the command prints the reply. The server of a session outlives
-its command; each later one connects to its socket, hands a request over and prints the reply. It is to the supervisor what
-the host is in a sandbox of ours.
+One command starts it. A single run is its first request, and the command prints the reply. The server of a session, or of a
+run that calls tools, outlives its command; each later one connects to its socket, hands a request over and prints the reply.
+It is to the supervisor what the host is in a sandbox of ours.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import signal
 import site
 import socket
 import sys
+import time
+from functools import partial
 from typing import NoReturn
 
 from ..kernel.polling import readable
@@ -25,12 +27,15 @@ from ..reports import as_line, sign, token_of
 from ..wire import Json
 from . import processes
 from .supervisor_client import SupervisorClient
+from .talk import Answer, Talk
 
 SOCKET, KEY, SETTINGS, REQUEST = "socket", "key", "settings.json", "request.zip"
 CHECK_INTERVAL_S = 1.0
 """Pause between looks at the folder at rest: once it is removed, nobody can reach this process any more."""
 CLIENT_TIMEOUT_S, ANSWER_TIMEOUT_S = 1.0, 5.0
 """Time that a client may take to hand its request over, and to take the answer."""
+LISTEN_TIMEOUT_S = 60.0
+"""Time until the host asks how a run has ended that it has talked to."""
 MAX_REQUEST_BYTES = 1 << 20
 READ_BYTES = 1 << 16
 
@@ -47,7 +52,7 @@ def main() -> None:
     sys.path.remove(folder)
     # What isolation leaves out is for programs, not for this one.
     sys.path.append(site.getusersitepackages())
-    if not settings["is_session"]:
+    if settings["has_request"]:
         serve_once(folder, settings, key)
     reading, writing = os.pipe()
     if os.fork() == 0:
@@ -88,7 +93,7 @@ def serve_session(folder: str, settings: Json, key: bytes, status: int) -> NoRet
     detach()
     report: Json = {"token": token_of(key, 0), "ready": True}
     try:
-        server = SessionServer(folder, key, SupervisorClient(folder, settings))
+        server = SessionServer(folder, key, settings, SupervisorClient(folder, settings))
     except (OSError, RuntimeError) as error:
         report = {"token": token_of(key, 0), "failed": f"{type(error).__name__}: {error}"}
     os.write(status, json.dumps(report).encode() + b"\n")
@@ -109,27 +114,31 @@ def detach() -> None:
 
 
 class SessionServer:
-    """Serves the requests of one session.
+    """Serves the requests of one session, or of one run that is talked about.
 
     Args:
         folder: Its folder, in which it makes its socket.
         key: The host's secret.
+        settings: Limits, and whether it is a session.
         supervisor: What runs its programs.
 
     Raises:
         OSError: The sandbox admits no socket.
     """
 
-    def __init__(self, folder: str, key: bytes, supervisor: SupervisorClient) -> None:
+    def __init__(self, folder: str, key: bytes, settings: Json, supervisor: SupervisorClient) -> None:
         self._folder, self._key, self._supervisor = folder, key, supervisor
-        self._number = 0
+        self._numbers = set[int]()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(SOCKET)
         self._listener.listen()
-        supervisor.interrupts[self._listener.fileno()] = self._obey_close
+        supervisor.interrupts[self._listener.fileno()] = self._obey_meanwhile
+        self._limits = settings["limits"]
+        self._is_session: bool = settings["is_session"]
+        self._talk: Talk | None = None
 
     def serve(self) -> NoReturn:
-        """Serve requests until the session ends."""
+        """Serve requests until the session, or the only run, ends."""
         control = self._supervisor.control.fileno()
         while os.path.isdir(self._folder):
             ready = readable([self._listener.fileno(), control], CHECK_INTERVAL_S)
@@ -137,12 +146,27 @@ class SessionServer:
                 break
             if ready and (accepted := self._accept()):
                 connection, request, body = accepted
-                report = self._serve_one(request, body)
-                self._answer(connection, request["number"], report)
-                if "broken" in report:
+                answer = partial(self._answer, connection, request["number"])
+                report = self._serve_one(request, body, answer)
+                self._last_answer(answer)(report)
+                if "broken" in report or not self._is_session:
                     break
         self._supervisor.stop()
         os._exit(0)
+
+    def _last_answer(self, first: Answer) -> Answer:
+        """Return what takes the report of a request: the command that asked last, if its run was talked about."""
+        talk, self._talk = self._talk, None
+        if talk is None:
+            return first
+        deadline = time.monotonic() + LISTEN_TIMEOUT_S
+        answer = talk.take_answer()
+        while answer is None and time.monotonic() < deadline and os.path.isdir(self._folder):
+            if readable([self._listener.fileno()], CHECK_INTERVAL_S):
+                self._obey(talk)
+                answer = talk.take_answer()
+        talk.close()
+        return answer or first
 
     def _accept(self) -> tuple[socket.socket, Json, bytes] | None:
         """Return the next connection with its request; None if it is not the host's.
@@ -156,21 +180,24 @@ class SessionServer:
             if not hmac.compare_digest(sign(self._key, text.decode()), proof.decode()):
                 raise ValueError("it is somebody else's")
             request: Json = json.loads(text)
-            if request["number"] <= self._number:
+            if request["number"] in self._numbers:
                 raise ValueError("it was served already")
         except (OSError, ValueError):
             connection.close()
             return None
-        self._number = request["number"]
+        self._numbers.add(request["number"])
         return connection, request, body
 
-    def _serve_one(self, request: Json, body: bytes) -> Json:
+    def _serve_one(self, request: Json, body: bytes, answer: Answer) -> Json:
         try:
             bundle = self._bundle(request, body)
-        except OSError:
+        except (OSError, ValueError):
             return {"incomplete": True}
-        if hashlib.sha256(bundle).hexdigest() != request["bundle"]:
-            return {"incomplete": True}
+        if request.get("talk"):
+            self._talk = Talk(
+                request["talk"]["channels"], self._limits["seconds"], request["talk"]["extra_seconds"]
+            )
+            self._talk.listen(answer)
         try:
             report: Json = getattr(self, f"on_{request['op']}")(request, bundle)
         except OSError as error:
@@ -178,13 +205,19 @@ class SessionServer:
         return report
 
     def _bundle(self, request: Json, body: bytes) -> bytes:
-        """Return what belongs to a request; if that is large, it was uploaded."""
-        if request["is_inline"]:
-            return body
-        path = os.path.join(self._folder, f"{request['number']}.zip")
-        with open(path, "rb") as file:
-            content = file.read()
-        os.remove(path)
+        """Return what belongs to a request; if that is large, it was uploaded.
+
+        Raises:
+            OSError, ValueError: It did not arrive as it was sent.
+        """
+        content = body
+        if not request["is_inline"]:
+            path = os.path.join(self._folder, f"{request['number']}.zip")
+            with open(path, "rb") as file:
+                content = file.read()
+            os.remove(path)
+        if hashlib.sha256(content).hexdigest() != request["bundle"]:
+            raise ValueError("it is not complete")
         return content
 
     def _answer(self, connection: socket.socket, number: int, report: Json) -> None:
@@ -195,28 +228,55 @@ class SessionServer:
 
     def on_cell(self, request: Json, bundle: bytes) -> Json:
         """Run a program in the state."""
-        return self._supervisor.run_program({"op": "cell", "number": request["number"]}, bundle)
+        command = {"op": "cell", "number": request["number"]}
+        return self._supervisor.run_program(command, bundle, self._talk)
+
+    def on_run(self, request: Json, bundle: bytes) -> Json:
+        """Run the only program."""
+        return self._supervisor.run_program({"op": "run"}, bundle, self._talk)
 
     def on_command(self, request: Json, bundle: bytes) -> Json:
         """Let the supervisor roll back, save or restore the state."""
         return self._supervisor.carry_out(request["command"])
+
+    def on_say(self, request: Json, bundle: bytes) -> Json:
+        """Ignore what is said to a program that has ended."""
+        return {"heard": False}
+
+    on_listen = on_say
 
     def on_close(self, request: Json, bundle: bytes) -> Json:
         """End the session."""
         self._supervisor.stop()
         return {"broken": "it was closed"}
 
-    def _obey_close(self) -> None:
-        """End the session while a program runs, if the host asks for it; nothing else is served meanwhile."""
+    def _obey_meanwhile(self) -> None:
+        """Take part in what is said while a program runs, and end the session if the host asks for it."""
+        self._obey(self._talk)
+
+    def _obey(self, talk: Talk | None) -> None:
         accepted = self._accept()
         if accepted is None:
             return
-        connection, request, _ = accepted
+        connection, request, body = accepted
+        answer = partial(self._answer, connection, request["number"])
         if request["op"] == "close":
-            self._answer(connection, request["number"], self.on_close(request, b""))
+            answer(self.on_close(request, b""))
             self._supervisor.break_off("it was closed")
+        elif request["op"] == "listen" and talk:
+            talk.listen(answer)
+        elif request["op"] == "say" and talk:
+            answer(self._hear(talk, request, body))
         else:
             connection.close()
+
+    def _hear(self, talk: Talk, request: Json, body: bytes) -> Json:
+        try:
+            data = self._bundle(request, body)
+        except (OSError, ValueError):
+            return {"incomplete": True}
+        talk.hear(request["channel"], data, is_end=request["is_end"])
+        return {"heard": True}
 
 
 def receive_all(connection: socket.socket) -> bytes:

@@ -13,7 +13,7 @@ import stat
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .. import cell, wire
 from ..collection import made_files
@@ -25,6 +25,7 @@ from .config import WorkerConfig
 from .pipes import ProgramPipes
 from .snapshot import FOLDER_FLAGS
 from .supervisor import supervise
+from .talk import Talk
 
 ROOT = "files"
 INPUTS = "box/"
@@ -35,6 +36,8 @@ REPLY_GRACE_S = 15.0
 END_TIMEOUT_S, RETRY_INTERVAL_S = 5.0, 0.005
 RUN_CHECK_INTERVAL_S = 0.1
 """Pause between looks at the folder during a run: once it is removed, nobody waits any more."""
+PRESSING_INTERVAL_S = 0.005
+"""Pause between attempts to pass on what a program has not taken yet."""
 FILES_PER_MESSAGE = 50
 LOST = "the process that supervises it has ended"
 SEALS = 0x0001 | 0x0002 | 0x0004 | 0x0008
@@ -121,20 +124,25 @@ class SupervisorClient:
 
     # -- commands ---------------------------------------------------------------------------------------------
 
-    def run_program(self, command: Json, bundle: bytes) -> Json:
+    def run_program(self, command: Json, bundle: bytes, talk: Talk | None = None) -> Json:
         """Run a program; return how it ended, with what it printed and made.
 
         Args:
             command: The supervisor's command: `run` for a single run, `cell` in a session.
             bundle: The program with its variables and files.
+            talk: What it and the host say to each other meanwhile.
         """
         self._begin()
         is_session = command["op"] == "cell"
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             inputs = [name for name in archive.namelist() if name.startswith(INPUTS)]
             self._send_files(archive, inputs, is_session=is_session)
-            self._send({**command, "extra_seconds": 0.0}, [archive.read("request.json")])
-        reply = self._await_reply(self._limits["seconds"] + REPLY_GRACE_S)
+            extra_seconds = talk.extra_seconds if talk else 0.0
+            message = {**command, "extra_seconds": extra_seconds}
+            self._send(message, [archive.read("request.json")], talk.theirs if talk else ())
+        if talk:
+            talk.start()
+        reply = self._await_reply(self._limits["seconds"] + extra_seconds + REPLY_GRACE_S, talk)
         if "ended" not in reply:
             return reply
         self._pipes.drain_result()
@@ -157,11 +165,11 @@ class SupervisorClient:
         self._pipes.begin()
         self._reply, self._is_cut_off = None, False
 
-    def _send(self, message: Json, contents: list[bytes] | None = None) -> None:
-        """Send a command with files to the supervisor."""
+    def _send(self, message: Json, contents: list[bytes] | None = None, pipes: Sequence[int] = ()) -> None:
+        """Send a command with files and pipes to the supervisor."""
         descriptors = [memory_file(content) for content in contents or ()]
         try:
-            wire.send(self.control, message, descriptors)
+            wire.send(self.control, message, [*descriptors, *pipes])
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -175,16 +183,28 @@ class SupervisorClient:
             message = {"op": "files", "names": names, "size": 0 if start else size, "is_session": is_session}
             self._send(message, [archive.read(path) for path in chunk])
 
-    def _await_reply(self, seconds: float) -> Json:
+    def _await_reply(self, seconds: float, talk: Talk | None = None) -> Json:
         """Wait for the supervisor's reply, and take in what is printed meanwhile."""
         deadline = time.monotonic() + seconds
         while self._reply is None and time.monotonic() < deadline and os.path.isdir(self._folder):
-            watched = [self.control.fileno(), *self._pipes.open, *self.interrupts]
-            ready = readable(watched, RUN_CHECK_INTERVAL_S)
+            said = talk.descriptors if talk else ()
+            watched = [self.control.fileno(), *self._pipes.open, *self.interrupts, *said]
+            is_pressing = talk is not None and talk.is_pressing
+            ready = readable(watched, PRESSING_INTERVAL_S if is_pressing else RUN_CHECK_INTERVAL_S)
             for descriptor in ready.intersection(self.interrupts):
                 self.interrupts[descriptor]()
             self._take(ready)
+            if talk and self._reply is None:
+                self._talk(talk, ready)
         return self._reply or {"broken": "its supervisor did not reply"}
+
+    def _talk(self, talk: Talk, ready: set[int]) -> None:
+        """Pass on what the program and the host say, and cut the program off once its time is spent."""
+        talk.read(ready)
+        talk.step(self._pipes.take_stdout())
+        if talk.is_overdue and self._pipes.violation is None:
+            self._pipes.cut_off("timeout")
+            self._stop_program()
 
     def break_off(self, reason: str) -> None:
         """Wait for the current reply no longer."""
@@ -193,15 +213,19 @@ class SupervisorClient:
     def _take(self, ready: set[int]) -> None:
         for pipe in ready & self._pipes.open:
             self._pipes.read(pipe)
-        if self._pipes.violation == "output" and not self._is_cut_off:
-            self._is_cut_off = True
-            with contextlib.suppress(OSError):
-                self._send({"op": "stop"})
+        if self._pipes.violation == "output":
+            self._stop_program()
         if self.control.fileno() in ready:
             message, descriptors = wire.receive(self.control)
             for descriptor in descriptors:
                 os.close(descriptor)
             self._reply = message or {"broken": LOST}
+
+    def _stop_program(self) -> None:
+        if not self._is_cut_off:
+            self._is_cut_off = True
+            with contextlib.suppress(OSError):
+                self._send({"op": "stop"})
 
     # -- what a program has printed and made -----------------------------------------------------------------
 
@@ -212,9 +236,11 @@ class SupervisorClient:
         frame = self._pipes.result or {}
         peak = frame.get("peak")
         reason = "timeout" if ended["signal"] == signal.SIGXCPU else ended["reason"]
+        if self._pipes.violation in ("output", "timeout"):
+            reason = self._pipes.violation
         return {
             "exit": ended["exit"],
-            "reason": "output" if self._pipes.violation == "output" else reason,
+            "reason": reason,
             "peak": ended["peak"] or (peak if isinstance(peak, int) else 0),
             "seconds": ended["seconds"],
             "result": encode_frame(frame) if frame else "",

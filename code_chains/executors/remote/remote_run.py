@@ -1,0 +1,140 @@
+"""One run in a third-party sandbox: what its program calls here, what calls it, and who watches it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from code_chains.executors.limits import MAX_SECONDS, Limits
+from code_chains.executors.remote.server import request_bundle
+from code_chains.executors.remote.server_link import Channel, ServerLink
+from code_chains.executors.remote.stdio_connection import Request
+from code_chains.executors.runner import Program
+from code_chains.executors.sandbox.tool_server import ToolServer
+from code_chains.executors.waiting import Operation, Wait, blocking
+from code_chains.state import Execution
+
+CAN_TALK: bool = hasattr(select, "poll")
+TESTS_SECONDS = 300.0
+"""Seconds that a program and its tests may take to reach each other, besides their own time."""
+
+
+class RemoteRun:
+    """A run of a program.
+
+    Args:
+        program: The program.
+        limits: Its limits.
+        channels: What else it is connected to, besides its tools.
+        is_harness: Whether it is a test harness.
+
+    Raises:
+        InputError: It cannot be passed.
+
+    Attributes:
+        program: The program.
+        limits: Its limits.
+        bundle: The program as it is sent.
+        must_talk: Whether it needs answers while it runs.
+    """
+
+    def __init__(
+        self, program: Program, limits: Limits, *, channels: Sequence[Channel] = (), is_harness: bool = False
+    ) -> None:
+        self.program, self.limits = program, limits
+        self.bundle: bytes = request_bundle(program, limits, is_harness=is_harness)
+        self._channels = channels
+        self.must_talk: bool = program.tool_calls is not None or bool(channels)
+        self._waiter: Request | None = None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody reads what it prints while it runs."""
+        return self._waiter is not None
+
+    def operation(
+        self, execute: Callable[[RemoteRun], Execution], cancel: Callable[[], object]
+    ) -> Operation[Execution]:
+        """Return the operation that executes this run in a thread, and yields what is printed meanwhile if it is watched."""
+        if self.program.is_watched and CAN_TALK:
+            return self._watched(execute, cancel)
+        return blocking(partial(execute, self), cancel)
+
+    def _watched(
+        self, execute: Callable[[RemoteRun], Execution], cancel: Callable[[], object]
+    ) -> Operation[Execution]:
+        waiter = self._waiter = Request()
+        future: Future[Execution] = Future()
+        threading.Thread(target=_fulfil, args=(future, partial(execute, self), waiter), daemon=True).start()
+        try:
+            yield Wait(waiter, waiter.is_done, MAX_SECONDS, waiter.take_output)
+            return future.result()
+        finally:
+            waiter.close()
+            if not future.done():  # It must not hold up whoever gives up.
+                threading.Thread(target=cancel, daemon=True).start()
+
+    def report_of(self, link: ServerLink, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Have a server run the program; return the report of its end."""
+        if not self.must_talk and not self.is_watched:
+            return link.ask(request, self.bundle)
+        take_output: Callable[[str], object] = self._waiter.add if self._waiter else len
+        with ExitStack() as stack:
+            channels, self._channels = [*self._channels], ()  # From here on they are the link's to close.
+            seconds = TESTS_SECONDS * bool(channels)
+            if calls := self.program.tool_calls:
+                server = stack.enter_context(ToolServer(calls, self.limits))
+                channels.insert(0, Channel(*map(os.dup, server.theirs)))
+                server.start()
+                seconds += calls.max_busy_seconds
+            return link.converse(
+                request,
+                self.bundle,
+                channels,
+                extra_seconds=min(seconds, MAX_SECONDS),
+                take_output=take_output,
+            )
+
+    def close(self) -> None:
+        """Close what it is connected to, if it did not start."""
+        channels, self._channels = self._channels, ()
+        for channel in channels:
+            for descriptor in channel:
+                os.close(descriptor)
+
+    def finish(self, execution: Execution) -> Execution:
+        """Return the record of the run with the calls that the program made."""
+        if self.program.tool_calls is None:
+            return execution
+        self.program.tool_calls.close()
+        return replace(execution, tool_calls=self.program.tool_calls.records)
+
+
+def connected_runs(program: Program, tests: str, limits: Limits) -> tuple[RemoteRun, RemoteRun]:
+    """Return the runs of a program and of its tests, with a pipe each way between them.
+
+    Raises:
+        InputError: They cannot be passed.
+    """
+    alone = replace(program, code=tests, tool_calls=None, stdin=None)
+    for one in (program, alone):
+        request_bundle(one, limits)  # Before there are pipes to close.
+    (program_in, harness_out), (harness_in, program_out) = os.pipe(), os.pipe()
+    tested = RemoteRun(program, limits, channels=[Channel(program_in, program_out)])
+    return tested, RemoteRun(alone, limits, channels=[Channel(harness_in, harness_out)], is_harness=True)
+
+
+def _fulfil(future: Future[Execution], execute: Callable[[], Execution], waiter: Request) -> None:
+    try:
+        future.set_result(execute())
+    except BaseException as error:  # It is the caller's.
+        future.set_exception(error)
+    finally:
+        waiter.end({})

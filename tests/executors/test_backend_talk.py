@@ -1,0 +1,169 @@
+"""Programs in third-party sandboxes that call tools, are tested, or are watched: all by commands."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from code_chains.errors import ConfigurationError
+from code_chains.executors import BackendExecutor, Limits
+from code_chains.testing import ExecutorContract
+from tests.support.persistent_sandbox import PersistentSandbox
+
+pytestmark = pytest.mark.slow  # Each runs servers in a sandbox of their own.
+LIMITS = Limits(
+    seconds=6, memory="256M", output="64K", processes=16, disk="8M", files=100, artifacts="1M", open_files=64
+)
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[PersistentSandbox]:
+    with PersistentSandbox() as backend:
+        yield backend
+
+
+@pytest.fixture(scope="module")
+def tests_backend() -> Iterator[PersistentSandbox]:
+    with PersistentSandbox() as backend:
+        yield backend
+
+
+@pytest.fixture
+def executor(backend: PersistentSandbox, tests_backend: PersistentSandbox) -> Iterator[BackendExecutor]:
+    with BackendExecutor(backend, limits=LIMITS, tests_backend=tests_backend) as executor:
+        yield executor
+
+
+class TestContract(ExecutorContract):
+    """The contract of executors with tools and hidden tests."""
+
+    @pytest.fixture
+    def executor(self, backend: PersistentSandbox, tests_backend: PersistentSandbox) -> BackendExecutor:
+        return BackendExecutor(backend, limits=LIMITS, tests_backend=tests_backend)
+
+
+def lookup(sku: str) -> dict[str, float]:
+    """Return the price of an article."""
+    return {"price": float(len(sku))}
+
+
+async def slowly(seconds: float) -> str:
+    """Wait."""
+    await asyncio.sleep(seconds)
+    return "waited"
+
+
+def test_a_program_calls_tools_many_times_and_each_call_is_recorded(executor: BackendExecutor) -> None:
+    program = "sum(lookup('x' * n)['price'] for n in range(1, 11))"
+    done = executor.run(program, tools=[lookup])
+    assert (done.output, len(done.tool_calls)) == ("55.0", 10)
+
+
+def test_a_large_argument_and_a_large_result_arrive_whole(executor: BackendExecutor) -> None:
+    def double(text: str) -> str:
+        """Return a text twice."""
+        return text * 2
+
+    done = executor.run("t = double('äb' * 100_000)\nlen(t), t[:4]", tools=[double])
+    assert done.result == "(400000, 'äbäb')"
+
+
+def test_time_that_a_tool_takes_is_not_the_programs(executor: BackendExecutor) -> None:
+    def wait() -> str:
+        """Wait for longer than a program may run."""
+        time.sleep(LIMITS.seconds + 1)
+        return "waited"
+
+    done = executor.run("wait()", tools=[wait])
+    assert done.result == "'waited'", done.error
+
+
+def test_a_program_that_computes_after_a_call_still_has_a_limit(executor: BackendExecutor) -> None:
+    done = executor.run("lookup('a')\nwhile True: pass", tools=[lookup])
+    assert done.status == "timeout"
+
+
+def test_asynchronous_tools_run_on_the_callers_loop(executor: BackendExecutor) -> None:
+    done = asyncio.run(executor.arun("slowly(0.1)", tools=[slowly]))
+    assert done.result == "'waited'"
+
+
+def test_a_session_keeps_what_tools_returned(executor: BackendExecutor) -> None:
+    with executor.session() as session:
+        assert session.run("found = lookup('abc')", tools=[lookup]).ok
+        assert session.run("found['price']").output == "3.0"
+
+
+def test_output_comes_while_a_program_runs(executor: BackendExecutor) -> None:
+    program = "import time\nfor n in range(3):\n    print(n, flush=True)\n    time.sleep(1)"
+    began, times = time.monotonic(), list[float]()
+    for part in executor.stream(program):
+        if isinstance(part, str):
+            times.append(time.monotonic() - began)
+        else:
+            done, end = part, time.monotonic() - began
+    assert done.stdout == "0\n1\n2\n"
+    assert times[0] < end - 1.5
+
+
+def test_parts_add_up_to_the_output_of_a_run(executor: BackendExecutor) -> None:
+    program = "for n in range(2000): print('ä', n)"
+    *parts, done = executor.stream(program)
+    whole = executor.run(program)
+    assert not isinstance(done, str)
+    assert whole.stdout == done.stdout
+    assert done.stdout.startswith("".join(map(str, parts)))
+
+
+def test_a_stream_that_is_given_up_ends_its_program(
+    executor: BackendExecutor, backend: PersistentSandbox
+) -> None:
+    stream = executor.stream("import time\nprint('begun', flush=True)\ntime.sleep(60)")
+    assert next(stream) == "begun\n"
+    stream.close()
+    deadline = time.monotonic() + 10
+    while (left := backend.execute("ls /tmp").output) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert "code_chains" not in left
+
+
+def test_hidden_tests_run_in_the_other_sandbox(executor: BackendExecutor, backend: PersistentSandbox) -> None:
+    program = (
+        "import os, glob\n"
+        "def looks_around():\n"
+        "    found = []\n"
+        "    for path in glob.glob('/proc/[0-9]*/cmdline') + glob.glob('/tmp/**', recursive=True):\n"
+        "        try:\n"
+        "            found.append(open(path, 'rb').read())\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "    return any(b'a secret of the tests' in data for data in found)"
+    )
+    tests = "expected = 'a secret of the tests' == ''\nassert looks_around() == expected"
+    program_run, tests_run = executor.run_tests(program, tests)
+    assert (program_run.status, tests_run.status) == ("ok", "ok"), tests_run.error
+
+
+def test_wrong_programs_fail_their_tests(executor: BackendExecutor) -> None:
+    _, tests_run = executor.run_tests("def double(x):\n    return x * 3", "assert double(2) == 4")
+    assert tests_run.status == "error"
+
+
+def test_a_tested_function_may_call_a_tool(executor: BackendExecutor) -> None:
+    program = "def price(sku):\n    return lookup(sku)['price']"
+    program_run, tests_run = executor.run_tests(program, "assert price('abcd') == 4.0", tools=[lookup])
+    assert tests_run.ok, tests_run.error
+    assert len(program_run.tool_calls) == 1
+
+
+def test_tests_in_the_sandbox_of_programs_are_refused(backend: PersistentSandbox) -> None:
+    with pytest.raises(ConfigurationError, match="another sandbox"):
+        BackendExecutor(backend, tests_backend=backend)
+
+
+def test_without_a_second_sandbox_there_are_no_tests(backend: PersistentSandbox) -> None:
+    with pytest.raises(ConfigurationError):
+        BackendExecutor(backend).run_tests("x = 1", "assert x == 1")
