@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryByteStore
 
 from code_chains import Repair, SandboxExecutor, ValidateChain, create_code_chain
-from code_chains.apps.page import approve, serve, server
+from code_chains.apps.page import PageApprover, approve, serve, server
 from code_chains.apps.page.history import open_memory
 from code_chains.apps.page.lessons import LessonShelf
 from code_chains.errors import WeightsError
@@ -147,6 +147,8 @@ if __name__ == "__main__":
     model = PausingModel(script=script, gate=Path(gate) if (gate := option("pauses")) else None)
     models = {"first": model, "second": ScriptedModel(second_script)}
     approver = approve if "--approve" in sys.argv else None
+    if "--consent" in sys.argv:
+        approver = PageApprover(("api.example.org:443",), is_once=True)
     folder = Path(store) if (store := option("store")) else None
     with sandbox, open_memory(folder) as memory:
         chains = {

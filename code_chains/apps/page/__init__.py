@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from code_chains.apps.page.approval import approve
+from code_chains.apps.page.approval import PageApprover, approve
 
 if TYPE_CHECKING:
     from code_chains.apps.page.server import serve
 
-__all__ = ["approve", "serve"]
+__all__ = ["PageApprover", "approve", "serve"]
 
 
 def __getattr__(name: str) -> Any:

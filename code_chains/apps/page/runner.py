@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from code_chains.apps.page.approval import APPROVER, TIMEOUT_S, Approval
+from code_chains.apps.page.approval import APPROVER, TIMEOUT_S, Approval, PageApprover
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.safe_html import MAX_CHARS
 from code_chains.chains.validate import ApprovalRequest
@@ -26,6 +26,7 @@ class EntryRunner:
         session_id: The conversation.
         in_turn: Has a run of a program wait for its turn; called with the run and what follows its place in the queue.
         on_change: Called whenever the entry has changed.
+        approved: What was approved for all programs of the conversation; kept by the caller.
     """
 
     def __init__(
@@ -35,9 +36,11 @@ class EntryRunner:
         session_id: str,
         in_turn: Callable[..., Operation[Any]],
         on_change: Callable[[], None],
+        approved: set[PageApprover],
     ) -> None:
         self._in_turn = partial(in_turn, on_position=self._set_queue_position)
         self._entry, self._chain, self._session_id, self._on_change = entry, chain, session_id, on_change
+        self._approved = approved
         self._task: asyncio.Task[Any] | None = None
         self._approval_lock = asyncio.Lock()
 
@@ -72,20 +75,28 @@ class EntryRunner:
             self._entry.progress.queue_position = position
             self._on_change()
 
-    async def _request_approval(self, request: ApprovalRequest) -> bool | str:
-        if len(request.code) > MAX_CHARS:
-            return "It is too long to be read before it runs. Write a shorter program."
-        entry = self._entry
+    async def _request_approval(self, request: ApprovalRequest, approver: PageApprover) -> bool | str:
         async with self._approval_lock:  # Samples may request approval concurrently.
-            approval = entry.progress.approval = Approval(request, asyncio.Future())
+            if approver in self._approved:
+                return True
+            if len(request.code) > MAX_CHARS:
+                return "It is too long to be read before it runs. Write a shorter program."
+            is_approved = await self._decision(Approval(request, approver, asyncio.Future()))
+            if is_approved is True and approver.is_once:
+                self._approved.add(approver)
+            return is_approved
+
+    async def _decision(self, approval: Approval) -> bool | str:
+        entry = self._entry
+        entry.progress.approval = approval
+        self._on_change()
+        try:
+            return await asyncio.wait_for(approval.decision, TIMEOUT_S)
+        except TimeoutError:  # An absent user gets no further requests.
+            entry.outcome.error = "The program was not approved in time and did not run. Ask again."
+            if self._task is not None:
+                self._task.cancel()
+            return entry.outcome.error
+        finally:
+            entry.progress.approval = None
             self._on_change()
-            try:
-                return await asyncio.wait_for(approval.decision, TIMEOUT_S)
-            except TimeoutError:  # An absent user gets no further requests.
-                entry.outcome.error = "The program was not approved in time and did not run. Ask again."
-                if self._task is not None:
-                    self._task.cancel()
-                return entry.outcome.error
-            finally:
-                entry.progress.approval = None
-                self._on_change()

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
+from code_chains.apps.page.approval import PageApprover
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.history import ConversationHistory
@@ -98,6 +99,7 @@ class PageSession:
         self.session_id: str = session_id
         self.draft: str = ""
         self.entries: list[ChatEntry] = []
+        self._approved: set[PageApprover] = set()
         self.uploads: Uploads = Uploads(self.history.folder(session_id))
 
     @property
@@ -165,7 +167,8 @@ class PageSession:
             files = dict(self.uploads.pending)
             self.history.touch(self.session_id)
             in_turn = partial(self._queue.limit, learner=self.client_id)
-            await EntryRunner(entry, self._chain, self.session_id, in_turn, self._notify).run(files)
+            runner = EntryRunner(entry, self._chain, self.session_id, in_turn, self._notify, self._approved)
+            await runner.run(files)
             # The state of the conversation holds what a successful program has received.
             if self._keeps_files and entry.outcome.verdict is not None and entry.outcome.verdict.ok:
                 self.uploads.settle(files)

@@ -181,10 +181,16 @@ class TurnView:
         if approval is None:
             return
         files = [f"It may read {name}." for name in approval.request.files]
+        addresses = [f"It may connect to {address}." for address in approval.approver.addresses]
+        scope = (
+            ["If you run it, later programs of this conversation may connect as well."]
+            if approval.approver.is_once
+            else []
+        )
         timeout = f"Without a decision within {TIMEOUT_S / 60:.0f} minutes it counts as refused."
         with self._approval_bar:
             text("This program is about to run.", "p")
-            for hint in (*map(str, approval.request.problems), *files, timeout):
+            for hint in (*map(str, approval.request.problems), *files, *addresses, *scope, timeout):
                 text(hint, "p", "hint")
             with ui.element("div").classes("choice"):
                 for label, is_approved, style in (("Refuse", False, "outline"), ("Run", True, "unelevated")):

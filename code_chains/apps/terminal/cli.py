@@ -272,7 +272,7 @@ def serve(
     """
     if concurrency < 1:
         raise click.BadParameter("must be at least 1", param_hint="--concurrency")
-    from code_chains.apps.page import approve as approve_on_page
+    from code_chains.apps.page import PageApprover
     from code_chains.apps.page import serve as serve_page
     from code_chains.apps.page.history import open_memory
     from code_chains.apps.terminal.question_log import data_folder
@@ -281,7 +281,10 @@ def serve(
     source = click.get_current_context().get_parameter_source("max_attempts")
     options |= {"repeat_limits": source is not ParameterSource.DEFAULT, "max_sessions": _MAX_CONVERSATIONS}
     folder = None if no_store else data_folder() / "page"
-    approver = approve_on_page if approve else None
+    addresses = options["network"]
+    # Visitors have not opened these addresses: whoever asks has to consent before programs connect.
+    asks = approve or addresses
+    approver = PageApprover(addresses, is_once=not approve) if asks else None
     with (
         open_memory(folder) as memory,
         create_chains(approve=approver, conversation_memory=memory, **options) as chains,

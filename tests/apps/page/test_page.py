@@ -110,6 +110,21 @@ def test_what_is_typed_meanwhile_is_kept(page: Page) -> None:
     expect(page.get_by_label("Your question")).to_have_value("and one more")
 
 
+def test_programs_connect_once_the_visitor_consents(browser: Browser) -> None:
+    with server_address("--consent") as address:
+        page = open_page(browser, address)
+        turn = ask(page, "What is six times seven?")
+        bar = turn.get_by_role("group", name="Approval")
+        expect(bar).to_contain_text("It may connect to api.example.org:443.")
+        expect(bar).to_contain_text("later programs of this conversation may connect as well")
+        turn.get_by_role("button", name="Run").click()
+        expect(turn.locator(".outcome")).to_contain_text("Product: 42")
+        expect(turn.locator(".verdict")).to_be_visible()
+        turn = ask(page, "What is six times seven?")
+        expect(turn.locator(".outcome")).to_contain_text("Product: 42")
+        page.context.close()
+
+
 def test_a_program_can_be_approved_with_the_keyboard(browser: Browser) -> None:
     with server_address("--approve") as address:
         page = open_page(browser, address)

@@ -18,7 +18,8 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
 from code_chains import Budget, Repair, SandboxExecutor, ValidateChain, create_code_chain
-from code_chains.apps.page import approve
+from code_chains.apps.page import PageApprover, approve
+from code_chains.apps.page.approval import Approval
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.sessions import PageSession
@@ -325,6 +326,36 @@ async def test_a_program_runs_only_if_approved(
         await finished(session)
         execution = session.entries[0].outcome.execution
         assert (execution and execution.status, session.entries[0].progress.approval) == (status, None)
+
+
+async def approval_of(session: PageSession) -> Approval:
+    """Return the next request for approval."""
+    while (approval := session.entries[-1].progress.approval) is None:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    return approval
+
+
+async def test_consent_to_connect_is_given_once_in_a_conversation(shared_sandbox: SandboxExecutor) -> None:
+    consent = ValidateChain(approve=PageApprover(("api.example.org:443",), is_once=True))
+    with create_code_chain(
+        ScriptedModel(last_line), executor=shared_sandbox, solve=Repair(1), checks=consent
+    ) as chain:
+        async with SessionRegistry(chain) as sessions:
+            session = sessions.open("ann")
+            session.ask("print(1)")
+            approval = await approval_of(session)
+            assert approval.approver.addresses == ("api.example.org:443",)
+            approval.decide(True)
+            assert await finished(session) == "1"
+            session.ask("print(2)")
+            assert await finished(session) == "2"  # Without another request.
+            await session.reset()
+            session.ask("print(3)")
+            (await approval_of(session)).decide(False)
+            await finished(session)
+            execution = session.entries[0].outcome.execution
+            assert execution is not None
+            assert execution.status == "refused"
 
 
 async def test_a_program_that_is_too_long_to_be_read_is_refused(approving_chain: CodeChain) -> None:
