@@ -51,6 +51,7 @@ WAYS: dict[str, dict[str, Any]] = {
 HEAD = ("way", "questions", "right, 95 %", "wrong, unsaid", "says it failed", "model calls", "seconds each")
 _MAX_SHOWN = 6_000
 """Characters of a file that the bare model is shown."""
+_YES_NO = {"True": "yes", "False": "no"}
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
 _STEP = re.compile(r"<<([\d+\-*/(). ]+)=([\d.]+)>>")
 
@@ -163,7 +164,7 @@ def _table_question(row: Mapping[str, str], folder: Path, judge: ModuleType) -> 
     expected = judge.to_value_list(*targets)
 
     def is_right(output: str) -> bool:
-        items = [line.strip() for line in output.splitlines() if line.strip()]
+        items = [_YES_NO.get(line.strip(), line.strip()) for line in output.splitlines() if line.strip()]
         return bool(judge.check_denotation(expected, judge.to_value_list(items)))
 
     wish = (

@@ -17,6 +17,8 @@ from code_chains.records import Execution
 _VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *words_of("typing")}
 """Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
 _UNDEFINED, _QUOTED = re.compile("undefined name '"), re.compile("'([^']*)'")
+_READING = re.compile(r"^ *read it with:\n((?: +(?:import |from |\w+ = )[^\n]*\n?)+)", re.MULTILINE)
+_READS = re.compile(r"(\w+) = ")
 _SHOWN_IMPORT = re.compile(r"^from (\w[\w.]*) import (\w[\w, ]*)$", re.MULTILINE)
 
 
@@ -27,16 +29,18 @@ class FixedProgram(NamedTuple):
     autofixes: tuple[str, ...]
 
 
-def autofix(outcome: Mapping[str, Any], context: str = "") -> FixedProgram | None:
+def autofix(outcome: Mapping[str, Any], context: str = "", profiles: str = "") -> FixedProgram | None:
     """Fix a program that failed, if what is missing is certain.
 
-    A missing import is added if the context shows it, or if the module is well known. If nothing was printed, the result
+    A missing import is added if the context shows it, or if the module is well known, and lines that read a file if its
+    profile shows them for the name that is missing. If nothing was printed, the result
     of the last statement is: the name that it binds, or the value of the expression in its last branch. If a value is
     missing, it is the name that the last statement binds, or the only one that it prints.
 
     Args:
         outcome: What a failed attempt added: `code`, `problems`, `execution` and `verdict`.
         context: What the model was shown, such as examples and references of a package.
+        profiles: What it was shown of files.
 
     Returns:
         The fixed program, or None if no fix is known.
@@ -45,7 +49,8 @@ def autofix(outcome: Mapping[str, Any], context: str = "") -> FixedProgram | Non
     if tree is None or not tree.body:
         return None
     if undefined := _undefined(outcome):
-        return _with_missing_imports(outcome, tree, undefined, context)
+        fixed = _with_missing_imports(outcome, tree, undefined, context)
+        return fixed or _with_reading(outcome, tree, undefined, profiles)
     execution: Execution = outcome["execution"]
     if not execution.ok:
         return None
@@ -79,6 +84,24 @@ def _with_missing_imports(
     if not autofixes or set(autofixes) & set(outcome.get("autofixes") or ()):
         return None
     return FixedProgram(_with_imports(tree, outcome["code"], added), autofixes)
+
+
+def _with_reading(
+    outcome: Mapping[str, Any], tree: ast.Module, undefined: list[str], profiles: str
+) -> FixedProgram | None:
+    """Return the program with the lines that read its file, which small models take for done."""
+    blocks = _READING.findall(profiles)
+    lines = list[str]()
+    for block in blocks:
+        lines += [line.strip() for line in block.splitlines()]
+    read = [line for line in lines if _READS.match(line)]
+    names = [_READS.match(line)[1] for line in read]  # type: ignore[index]  # it has matched
+    if len(blocks) != 1 or not set(names) & set(undefined) or len(set(names)) != len(names):
+        return None
+    fixes = tuple(map("added `{}`".format, lines))
+    if set(fixes) & set(outcome.get("autofixes") or ()):
+        return None
+    return FixedProgram(_with_imports(tree, outcome["code"], lines), fixes)
 
 
 def _import(name: str, tree: ast.Module, context: str) -> str:

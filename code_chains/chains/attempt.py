@@ -44,7 +44,7 @@ class AttemptChain(StreamingSequentialChain):
         while self.autofix and not outcome["verdict"].ok and len(outcome["autofixes"]) < _MAX_AUTOFIXES:
             if outcome["execution"].has_effects:  # Fixing it would repeat them.
                 break
-            fixed = autofix(outcome, str(values.get("context") or ""))
+            fixed = autofix(outcome, str(values.get("context") or ""), _read_lines(values))
             if fixed is None:
                 break
             yield from undo(values, outcome, config)
@@ -68,6 +68,12 @@ class AttemptChain(StreamingSequentialChain):
         if "stdout" not in outcome:
             yield {"stdout": outcome["execution"].stdout}
         return outcome
+
+
+def _read_lines(values: State) -> str:
+    """Return what the model was shown of files."""
+    profiles = (values.get("profiles") or {}).get("files") or {}
+    return "\n".join(map(str, profiles.values()))
 
 
 def select_live(chunk: State) -> State:

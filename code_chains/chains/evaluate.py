@@ -21,6 +21,7 @@ from code_chains.verification.expectations.harness import UntestableError
 from code_chains.verification.provenance.needs import NOT_GIVEN, missing_inputs
 from code_chains.verification.provenance.replies import OWN_WORDS, own_words
 from code_chains.verification.sanity import sanity_verdict
+from code_chains.verification.sanity.lookups import PROBE, ignores_case, looked_up, missing_texts, read_found
 from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
 from code_chains.verification.values.rounding import rounding_problem
 
@@ -133,6 +134,8 @@ class EvaluateChain(StreamingChain):
         doubt = None
         if self.sanity_checks:
             doubt = yield from self._check_sanity(values, config)
+        if self.sanity_checks and doubt is None:
+            doubt = yield from self._check_lookups(values, config)
         if doubt is None:
             return (yield from self._assess(verdict, values, config))
         return (yield from ask_verifiers(self.verifiers, {**values, "verdict": doubt}, config))
@@ -168,6 +171,22 @@ class EvaluateChain(StreamingChain):
                 lambda state: sanity_verdict(state, as_program(code)), values, config, inline=inline
             )
         )
+
+    def _check_lookups(self, values: State, config: Config) -> Flow:
+        """Return the verdict on a program that looks up what stands in none of its files; None if it is not known to."""
+        texts = looked_up(as_program(str(values.get("code") or "")))
+        if not texts or not values.get("files") or self.executor is None or values.get("session") is not None:
+            return None
+        state = {"files": values["files"], "texts": texts, "any_case": ignores_case(values["code"])}
+        probe: Execution = yield RunFunction(self._search, state, config, self._asearch)
+        reason = missing_texts(read_found(probe.output if probe.ok else ""), values["execution"].output)
+        return Verdict("failed", "checks", reason) if reason else None
+
+    def _search(self, state: State) -> Execution:
+        return self._test_executor().run(PROBE, **_probe_inputs(state))
+
+    async def _asearch(self, state: State) -> Execution:
+        return await self._test_executor().arun(PROBE, **_probe_inputs(state))
 
     def _assess(self, verdict: Verdict, values: State, config: Config) -> Flow:
         """Return the verdict on a program that nothing can verify."""
@@ -212,6 +231,12 @@ class EvaluateChain(StreamingChain):
     async def _arun_tests(self, state: State) -> tuple[Execution, Execution]:
         inputs = run_inputs(state, self.tools)
         return await self._test_executor().arun_tests(state["code"], state["tests"], **inputs)
+
+
+def _probe_inputs(state: State) -> State:
+    names = list(state["files"])
+    variables = {"files": names, "texts": list(state["texts"]), "any_case": state["any_case"]}
+    return {"files": state["files"], "variables": variables}
 
 
 def _needs(values: State) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ _USE_WHAT_IS_GIVEN = (
 ANOTHER_WAY = (
     "Programs for this failed twice in the same way. Solve it in another way, with other functions or steps."
 )
+_OWN_FRAME = re.compile(r'^  File "<code>".*\n(?:    .*\n)*', re.MULTILINE)
+"""A frame of the program in a traceback; those of libraries say nothing to whoever does not read their source."""
 _TYPE_HINT = "The program ran, but has no value of the type that was asked for. End it with an expression of this type."
 
 
@@ -139,15 +142,15 @@ def _describe_verdict(verdict: Verdict, execution: Execution) -> list[str]:
 
 def _describe_error(error: ErrorReport, code: str) -> list[str]:
     parts = [f"The program failed{f' in line {error.line}' if error.line else ''}:\n{fenced(str(error))}"]
+    if error.hint:
+        parts.append(f"What there is:\n{fenced(error.hint)}")
     if excerpt := _excerpt(code, error.line):
         parts.append(f"It failed at the line marked with >:\n{fenced(excerpt)}")
     if error.locals:
         values = "\n".join(map("{} = {}".format, error.locals, error.locals.values()))
         parts.append(f"Values at that moment:\n{fenced(values)}")
-    if error.traceback.count("\n  File ") > 1:
-        parts.append(f"Traceback:\n{fenced(error.traceback[-_MAX_TRACEBACK_CHARS:])}")
-    if error.hint:
-        parts.append(f"What there is:\n{fenced(error.hint)}")
+    if len(frames := _OWN_FRAME.findall(error.traceback)) > 1:
+        parts.append(f"It was called from:\n{fenced(''.join(frames)[-_MAX_TRACEBACK_CHARS:])}")
     return parts
 
 

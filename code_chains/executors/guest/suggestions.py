@@ -21,7 +21,7 @@ from .wire import Json
 
 MAX_ITEMS, MAX_ITEM_CHARS = 20, 60
 MAX_COMPARED_KEYS, MAX_TABLES = 200, 200
-MAX_CLOSE_NAMES, MIN_NAME_SIMILARITY = 3, 0.6
+MAX_CLOSE_NAMES, MIN_NAME_SIMILARITY, MIN_KEY_SIMILARITY = 3, 0.6, 0.8
 WRONG_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (takes|missing|got) ")
 NOT_ITERABLE = re.compile(r"cannot unpack non-iterable (\w+) object")
 MAX_CLOSE_MODULES, MIN_MODULE_SIMILARITY = 2, 0.75
@@ -122,8 +122,9 @@ def fields(message: str) -> str:
 def keys(key: object, names: Json, expression: str) -> str:
     """Suggest the keys or columns of the table that an expression looked into, else of the one with the most similar."""
     with contextlib.suppress(Exception):
-        if described := described_keys(container(expression, names)):
-            return described
+        table = container(expression, names)
+        if described := described_keys(table):
+            return closest(key, table) + described
     own = [value for name, value in names.items() if not name.startswith("__")]
     best, suggestion = -1.0, ""
     for table in tables(own):
@@ -131,8 +132,16 @@ def keys(key: object, names: Json, expression: str) -> str:
         if candidates and key not in candidates:
             ratio = max(similarity(key, candidate) for candidate in candidates[:MAX_COMPARED_KEYS])
             if ratio > best:
-                best, suggestion = ratio, described_keys(table)
+                best, suggestion = ratio, closest(key, table) + described_keys(table)
     return suggestion
+
+
+def closest(key: object, table: object) -> str:
+    """Return a sentence with the key that is nearly the same, such as one with a colon or in another case."""
+    candidates = [*map(str, keys_of(table)[:MAX_COMPARED_KEYS])]
+    ratios = {candidate: similarity(key, candidate) for candidate in candidates}
+    best = max(candidates, key=ratios.__getitem__, default="")
+    return f"There is {best!r}. " if best != key and ratios.get(best, 0.0) >= MIN_KEY_SIMILARITY else ""
 
 
 def container(expression: str, names: Json) -> object:
