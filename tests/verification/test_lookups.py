@@ -78,9 +78,7 @@ def chain(sandbox: SandboxExecutor) -> Iterator[CodeChain]:
         name = "Pierce College" if told else "Pierce College Station"
         return f"```python\n{READ}print(df[df['Station'] == '{name}']['Parking'].sum())\n```"
 
-    with create_code_chain(
-        ScriptedModel(reply), executor=sandbox, solve=Repair(2), interpret=False
-    ) as chain:
+    with create_code_chain(ScriptedModel(reply), executor=sandbox, solve=Repair(2), interpret=False) as chain:
         yield chain
 
 

@@ -93,7 +93,9 @@ class Given:
         stated = list(self.numbers)
         if _PERCENT.search(self._text):
             stated += (1 + sign * value / 100 for value in self.numbers for sign in (1, -1))
-        return {_rounded(value * scale) for value in stated for scale in _SCALES}
+        # A 1 in other units would be any power of ten.
+        scaled = {_rounded(value * scale) for value in stated if value != 1.0 for scale in _SCALES}
+        return scaled | {_rounded(value) for value in stated}
 
     @cached_property
     def _derived(self) -> set[float]:
@@ -133,6 +135,10 @@ class Given:
             return Origin.KNOWN
         is_small = value == int(value) and (value <= _MAX_SMALL or value in _YEARS)
         return Origin.WEAK if is_small or value in _COMMON or is_power else Origin.UNKNOWN
+
+    def times_stated(self, value: float) -> int:
+        """Return how often a number is stated in plain digits."""
+        return [float(written) for written in _ORDINARY.findall(self._text)].count(value)
 
     def _is_date(self, value: float) -> bool:
         """Return whether a number is a date such as 20240301 in a year that was given."""

@@ -6,12 +6,26 @@ import ast
 import io
 import re
 import tokenize
+from collections import defaultdict
+from collections.abc import Iterator
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import nodes, parse
+from code_chains.verification.provenance.given import Given, Origin
 
 NOT_GIVEN = "Not given:"
 """How the line begins; models write what follows in the language of the question."""
 _LINE = re.compile(r"^[\W_]*not[ _]given\s*[:：](.+)$", re.IGNORECASE | re.MULTILINE)
+_ASSUMING = re.compile(
+    r"(?:\b(?:assum(?:e|es|ed|ing|ption)\b|let'?s (?:say|suppose)|suppos(?:e|ing)\b|placeholder|hypothetical|made[- ]up"
+    r"|example value|replace (?:this|with)|annahme|angenommen|nehmen wir|annehmen|supon(?:iendo|gamos|er)|asum(?:o|iendo)"
+    r"|(?:en )?supposant|supposons|hypothèse|supponendo|supponiamo|ipotizz\w+|supondo|suponha\w*|assumindo|varsay\w+)"
+    r"|предполо\w+|допустим|仮定|想定|假设|假定)(?:\s*(?:that|dass|que|che)\b)?:?\s*(.*)",
+    re.IGNORECASE,
+)
+"""What small models write beside a value that they have made up."""
+_MAX_TRIVIAL = 2
+_DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
+_KNOWN = (Origin.GIVEN, Origin.DERIVED, Origin.KNOWN)
 _AROUND = " \t*_\"'()"
 _MAX_LINES, _MAX_NEEDS, _MAX_CHARS = 4, 5, 200
 
@@ -41,11 +55,88 @@ def doubted_inputs(code: str) -> tuple[str, ...]:
         >>> doubted_inputs("price = 0  # Not given: the price of diesel\nprint(50 * price)")
         ('the price of diesel',)
     """
+    return _needs_in(*(comment.string for comment in _comments(code)))
+
+
+def _comments(code: str) -> list[tokenize.TokenInfo]:
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
     except (SyntaxError, tokenize.TokenError):
+        return []
+    return [token for token in tokens if token.type == tokenize.COMMENT]
+
+
+def assumed_values(code: str, given: Given) -> tuple[str, ...]:
+    r"""Return what a program says itself that it assumes, beside a value of its own; and dates that nobody named.
+
+    Example:
+        >>> question = "How many cm are left on the wall beside a shelf of 84 cm?"
+        >>> assumed_values("wall = 100  # Assuming the wall is 100 cm wide\nprint(wall - 84)", Given(question))
+        ('the wall is 100 cm wide',)
+    """
+    tree = parse(code)
+    if tree is None:
         return ()
-    return _needs_in(*(token.string for token in tokens if token.type == tokenize.COMMENT))
+    said = _assumptions(code)
+    lines = {line for node in nodes(tree, ast.Assign) for line in _lines_of_own_values(node, given)}
+    assumed = [text for line, text in said.items() if {line, line + 1} & lines]
+    dates = [] if given.numbers else _compared_dates(tree)
+    return tuple(dict.fromkeys([*assumed, *dates, *_same_values(tree, given)]))[:_MAX_NEEDS]
+
+
+def _same_values(tree: ast.Module, given: Given) -> list[str]:
+    """Return which names stand for the same value, though the question states it once: what a hallway and a tin cover."""
+    names: defaultdict[tuple[float, ...], list[str]] = defaultdict(list)
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                names[_numbers_of(value)].append(name)
+    return [
+        " = ".join(dict.fromkeys(same))
+        for values, same in names.items()
+        if values and len(set(same)) > 1 and all(given.times_stated(value) == 1 for value in values)
+    ]
+
+
+def _numbers_of(node: ast.expr) -> tuple[float, ...]:
+    """Return the numbers that an expression spells out, but for a 0, 1 or 2 alone; empty for any other."""
+    elements = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+    numbers = list[float]()
+    for element in elements:
+        match element:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                numbers.append(float(value))
+            case _:
+                return ()
+    return tuple(numbers) if max(numbers, default=0.0) > _MAX_TRIVIAL else ()
+
+
+def _assumptions(code: str) -> dict[int, str]:
+    """Return what comments say is assumed, by their lines."""
+    found = {}
+    for comment in _comments(code):
+        if match := _ASSUMING.search(comment.string):
+            found[comment.start[0]] = (match[1] or comment.string).strip(f"{_AROUND}#.,:")[:_MAX_CHARS]
+    return found
+
+
+def _lines_of_own_values(node: ast.Assign, given: Given) -> Iterator[int]:
+    """Yield the line of an assignment of plain values that nobody gave."""
+    try:
+        value = ast.literal_eval(node.value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return
+    values = value if isinstance(value, list | tuple | set) else [value]
+    is_number = [isinstance(one, int | float) and not isinstance(one, bool) for one in values]
+    if values and all(is_number) and any(given.origin(float(one)) not in _KNOWN for one in values):
+        yield node.lineno
+
+
+def _compared_dates(tree: ast.AST) -> list[str]:
+    """Return the dates that a program compares with."""
+    texts = [part for node in nodes(tree, ast.Compare) for part in (node.left, *node.comparators)]
+    constants = (one.value for one in texts if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    return [text for text in constants if _DAY.fullmatch(text)]
 
 
 def _needs_in(*texts: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from code_chains.analysis.determinism import prints_set_order
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Verdict
 from code_chains.verification.provenance import Given, find_invention, unanswered_subject
-from code_chains.verification.provenance.needs import doubted_inputs
+from code_chains.verification.provenance.needs import assumed_values, doubted_inputs
 from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
 from code_chains.verification.sanity.formats import broken_format
 from code_chains.verification.sanity.invariants import broken_invariant
@@ -69,7 +69,7 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     given = Given(without_references(query), *texts, examples=examples)
     files = list(values.get("files") or ())
     invention = find_invention(query, code, given, files=files, names=list(variables))
-    if invention is None and (lacking := doubted_inputs(code)):
+    if invention is None and (lacking := (*doubted_inputs(code), *assumed_values(code, given))):
         assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
         return Verdict("unverified", "provenance", assumed)
     if invention is None:

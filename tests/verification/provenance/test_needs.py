@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from code_chains.verification.provenance.needs import missing_inputs
+from code_chains.verification.provenance import Given
+from code_chains.verification.provenance.needs import assumed_values, missing_inputs
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,45 @@ from code_chains.verification.provenance.needs import missing_inputs
 )
 def test_what_is_missing_is_read(texts: dict[str, str], needs: tuple[str, ...]) -> None:
     assert missing_inputs(**texts) == needs
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "assumed"),
+    [
+        (
+            "How wide is what is left beside a shelf of 84 cm?",
+            "wall = 100  # Assuming 1 m\nprint(wall - 84)",
+            "1 m",
+        ),
+        ("¿Cuánto queda?", "# Suponiendo que son 300\ntotal = 300\nprint(total - 20)", "son 300"),
+        ("残りは?", "total = 300  # 仮定: 300\nprint(total)", "300"),
+        ("How many were late?", "print((df['due'] > '2024-05-15').sum())", "2024-05-15"),
+        ("One tin covers 11 m². How many?", "wall = 11\ntin = 11\nprint(wall // tin)", "wall = tin"),
+        (
+            "Did 4, 11 and 19 win?",
+            "mine = [4, 11, 19]\ndrawn = [4, 11, 19]\nprint(mine == drawn)",
+            "mine = drawn",
+        ),
+    ],
+)
+def test_what_a_program_says_or_shows_that_it_assumes(query: str, code: str, assumed: str) -> None:
+    assert assumed_values(code, Given(query)) == (assumed,)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("What is 20 % of 300?", "total = 300  # Assuming 300 as stated\nprint(total * 0.2)"),
+        ("How many hours are 3 days?", "hours = 24  # Assuming 24 hours a day\nprint(3 * hours)"),
+        (
+            "What is the mean?",
+            "# Assuming the file has a header\ndf = pd.read_csv('a.csv')\nprint(df.mean())",
+        ),
+        ("How many since 15 May 2024?", "print((df['day'] > '2024-05-15').sum())"),
+        ("Both shelves are 84 cm, and the other 84 cm.", "first = 84\nsecond = 84\nprint(first + second)"),
+        ("Count from 1.", "count = 1\nstep = 1\nprint(count + step)"),
+        ("x", "print("),
+    ],
+)
+def test_what_was_given_or_everybody_knows_is_not_assumed(query: str, code: str) -> None:
+    assert assumed_values(code, Given(query)) == ()
