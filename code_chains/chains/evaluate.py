@@ -134,8 +134,8 @@ class EvaluateChain(StreamingChain):
         doubt = None
         if self.sanity_checks:
             doubt = yield from self._check_sanity(values, config)
-        if self.sanity_checks and doubt is None:
-            doubt = yield from self._check_lookups(values, config)
+        if self.sanity_checks and (doubt is None or doubt.by == "checks"):
+            doubt = (yield from self._check_lookups(values, doubt, config)) or doubt
         if doubt is None:
             return (yield from self._assess(verdict, values, config))
         return (yield from ask_verifiers(self.verifiers, {**values, "verdict": doubt}, config))
@@ -172,15 +172,19 @@ class EvaluateChain(StreamingChain):
             )
         )
 
-    def _check_lookups(self, values: State, config: Config) -> Flow:
-        """Return the verdict on a program that looks up what stands in none of its files; None if it is not known to."""
+    def _check_lookups(self, values: State, doubt: Verdict | None, config: Config) -> Flow:
+        """Return the verdict on a program that looks up what stands in none of its files; None if it is not known to.
+
+        It names what else is in doubt as well, of which it may be the cause.
+        """
         texts = looked_up(as_program(str(values.get("code") or "")))
         if not texts or not values.get("files") or self.executor is None or values.get("session") is not None:
             return None
         state = {"files": values["files"], "texts": texts, "any_case": ignores_case(values["code"])}
         probe: Execution = yield RunFunction(self._search, state, config, self._asearch)
         reason = missing_texts(read_found(probe.output if probe.ok else ""), values["execution"].output)
-        return Verdict("failed", "checks", reason) if reason else None
+        reasons = [reason, doubt.reason if doubt else ""]
+        return Verdict("failed", "checks", " ".join(filter(None, reasons))) if reason else None
 
     def _search(self, state: State) -> Execution:
         return self._test_executor().run(PROBE, **_probe_inputs(state))

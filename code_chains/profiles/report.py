@@ -93,7 +93,7 @@ def _section(
         extra += map("note: {}".format, notes)
         if structure := _text(profile, "structure", 1200):
             extra.append(f"structure: {structure}")
-        extra += _first_rows(profile)
+        extra += _all_rows(profile, budget - sum(map(len, extra))) or _first_rows(profile)
     for line in extra:
         if sum(map(len, lines)) + len(line) > max_chars:
             break
@@ -147,6 +147,14 @@ def _column_line(described: Sequence[str], profile: Json, max_chars: int) -> str
 def _count(profile: Json, columns: Sequence[Any]) -> int:
     count = profile.get("column_count")
     return count if isinstance(count, int) and count > len(columns) else len(columns)
+
+
+def _all_rows(profile: Json, room: int) -> list[str]:
+    """Return the lines of a small file, if there is room for all of them; nothing otherwise."""
+    rows = _items(profile, "all_rows", str)
+    shown = list(map("  {}".format, _texts(profile, "all_rows", MAX_ROW_CHARS)))
+    is_whole = all(len(row) <= MAX_ROW_CHARS for row in rows) and len(rows) < MAX_ITEMS
+    return ["in full:", *shown] if rows and is_whole and sum(map(len, shown)) <= room else []
 
 
 def _first_rows(profile: Json) -> list[str]:

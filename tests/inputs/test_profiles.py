@@ -656,3 +656,28 @@ def test_a_table_among_the_variables_is_profiled_in_the_prompt(executor: Sandbox
         chain.invoke({"query": "?", "variables": {"sales": RECORDS, "n": 3}})
     assert COLUMNS in prompts.last
     assert "- variable `n`: int, 3" in prompts.last
+
+
+def _written(folder: Path, files: dict[str, bytes]) -> dict[str, Path]:
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return {name: folder / name for name in files}
+
+
+def test_a_small_file_is_shown_in_full_and_a_larger_one_by_its_beginning(
+    sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
+    small = "city,people\n" + "".join(f"c{number},{number}\n" for number in range(40))
+    large = "city,people\n" + "".join(f"c{number},{number}\n" for number in range(400))
+    files = {"small.csv": small.encode(), "large.csv": large.encode()}
+    texts = FileProfiler(sandbox).profile(_written(tmp_path, files))
+    assert ("in full:" in texts["small.csv"], "c39,39" in texts["small.csv"]) == (True, True)
+    assert ("begins with:" in texts["large.csv"], "c39,39" in texts["large.csv"]) == (True, False)
+
+
+def test_of_a_small_file_the_schema_alone_is_shown_if_that_was_asked_for(
+    sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
+    files = _written(tmp_path, {"small.csv": b"city,people\nRome,3\nParis,2\n"})
+    texts = FileProfiler(sandbox).profile(files, schema_only=True)
+    assert ("in full" in texts["small.csv"], "Rome" in texts["small.csv"]) == (False, False)

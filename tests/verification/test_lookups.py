@@ -42,6 +42,7 @@ def test_texts_that_are_compared_with_cells_are_found(code: str, texts: tuple[st
         ("a.csv", STATIONS, "Pierce College", None),
         ("a.csv", STATIONS, "Pierce College Station", ["Pierce College"]),
         ("a.csv", STATIONS, "pierce college", ["Pierce College"]),
+        ("a.csv", b"name,powers\nZed,Fire and acid rain\n", "Acid rain", ["acid rain"]),
         ("a.csv", STATIONS, "Van Nuis", ["Van Nuys"]),
         ("a.csv", STATIONS, "Atlantis", []),
         ("a.csv", "Städte;x\nKöln;1\n".encode("latin-1"), "Köln", None),

@@ -23,6 +23,10 @@ MAX_COLUMNS = 10_000
 _DIGITS = re.compile(r"(\d+)[^\W\d]+")
 
 
+WHOLE_CHARS = 1500
+"""Characters of a file that is shown as a whole."""
+
+
 def profile_delimited(source: Source, text: Text, dialect: Dialect, *, is_spaced: bool = False) -> Json:
     """Describe delimited text, and how to read it; columns that are spaced are given here with tabs between them."""
     layout = find_layout(text.text, dialect, is_complete=source.is_complete)
@@ -36,6 +40,8 @@ def profile_delimited(source: Source, text: Text, dialect: Dialect, *, is_spaced
     has_pandas = importlib.util.find_spec("pandas") is not None
     profile = profile_with_pandas(table) if has_pandas else profile_with_csv(table)
     profile["first_rows"] = _verbatim(table)
+    if source.is_complete and len(text.text) <= WHOLE_CHARS:
+        profile["all_rows"] = text.text.rstrip("\n").splitlines()
     profile["facts"] += _facts(table)
     return profile | {"notes": table.notes, "hints": table.hints}
 

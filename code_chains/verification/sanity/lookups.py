@@ -65,6 +65,9 @@ def decoded(data):
 
 def close(text, cells):
     low = text.casefold().strip()
+    at = folded.find(low)
+    if at >= 0 and len(folded) == len(whole):
+        return [whole[at:at + len(low)]]
     same = [cell for cell in cells if cell.casefold().strip() == low]
     inside = [cell for cell in cells if len(cell) > 3 and cell.casefold() in low and 2 * len(cell) >= len(text)]
     similar = difflib.get_close_matches(text, cells[:5000], 3, 0.75)
