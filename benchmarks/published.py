@@ -18,6 +18,7 @@ asked again.
 
 from __future__ import annotations
 
+import ast
 import csv
 import importlib.util
 import json
@@ -26,7 +27,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -164,13 +165,22 @@ def _table_question(row: Mapping[str, str], folder: Path, judge: ModuleType) -> 
     expected = judge.to_value_list(*targets)
 
     def is_right(output: str) -> bool:
-        items = [_YES_NO.get(line.strip(), line.strip()) for line in output.splitlines() if line.strip()]
+        items = [_YES_NO.get(line, line) for line in _items(output)]
         return bool(judge.check_denotation(expected, judge.to_value_list(items)))
 
     wish = (
         "Print only the answer, as it stands in the table; if there are several, each on a line of its own."
     )
     return PublishedQuestion(row["id"], f"{row['utterance']}\n{wish}", is_right, folder / row["context"])
+
+
+def _items(output: str) -> list[str]:
+    """Return the items of an answer: those of a list in Python, or the lines."""
+    with suppress(ValueError, SyntaxError):
+        shown = ast.literal_eval(output.strip())
+        if isinstance(shown, list):
+            return list(map(str, shown))
+    return [line.strip() for line in output.splitlines() if line.strip()]
 
 
 def _evaluator(folder: Path) -> ModuleType:

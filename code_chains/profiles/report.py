@@ -119,7 +119,7 @@ def _is_line(item: Any) -> bool:
 
 
 def _column(column: Json, *, schema_only: bool) -> str:
-    kind, name = _text(column, "type", 40), _text(column, "name", MAX_NAME_CHARS)
+    kind, name = _text(column, "type", 40), _name(column)
     parts = [kind] if kind else []
     if not schema_only:
         detail = _text(column, "detail", MAX_DETAIL_CHARS)
@@ -130,6 +130,15 @@ def _column(column: Json, *, schema_only: bool) -> str:
         if isinstance(missing, int) and missing > 0:
             parts.append(f"{missing:,} missing")
     return f"`{name}` ({', '.join(parts)})" if parts else f"`{name}`"
+
+
+def _name(column: Json) -> str:
+    """Return the name of a column as a program spells it: a line break in it is one to write as well."""
+    name = column.get("name")
+    spelled = (
+        name.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") if isinstance(name, str) else ""
+    )
+    return _shortened(spelled, MAX_NAME_CHARS)
 
 
 def _column_line(described: Sequence[str], profile: Json, max_chars: int) -> str:

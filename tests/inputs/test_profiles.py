@@ -681,3 +681,10 @@ def test_of_a_small_file_the_schema_alone_is_shown_if_that_was_asked_for(
     files = _written(tmp_path, {"small.csv": b"city,people\nRome,3\nParis,2\n"})
     texts = FileProfiler(sandbox).profile(files, schema_only=True)
     assert ("in full" in texts["small.csv"], "Rome" in texts["small.csv"]) == (False, False)
+
+
+def test_a_line_break_in_the_name_of_a_column_is_shown_as_a_program_spells_it(
+    sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
+    files = _written(tmp_path, {"a.csv": b'city,"people\nin 2020"\nRome,3\nParis,2\n'})
+    assert "`people\\nin 2020`" in FileProfiler(sandbox).profile(files)["a.csv"]

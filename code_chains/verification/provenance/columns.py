@@ -81,7 +81,8 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         >>> unanswered_subject("What is the mean humidity?", "print(df['rain'].mean())", profile)
         'Nothing in the data is called humidity; the program used the column rain. There are: day, rain.'
     """
-    columns = [name for listed in _COLUMNS.findall(profile) for name in _NAME.findall(listed)]
+    shown = [name for listed in _COLUMNS.findall(profile) for name in _NAME.findall(listed)]
+    columns = [name.replace("\\n", "\n") for name in shown]
     texts, asked = set(_texts(code)), folded(query)
     unnamed = [column for column in columns if column in texts and not _is_named(column, asked)]
     measures = [
