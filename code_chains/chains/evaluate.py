@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from code_chains.analysis.definitions import defines_what_is_asked
@@ -28,6 +29,8 @@ from code_chains.verification.values.rounding import rounding_problem
 UNCHECKED = Verdict("unverified", "none", "The program ran; nothing checked its output.")
 """What is said of a program if nothing else can be."""
 
+_OF_NOTHING = ("IndexError", "KeyError", "ValueError", "TypeError", "AttributeError", "ZeroDivisionError")
+"""Errors of programs that go on with what was not found."""
 _PASSED = ("verified", "plausible")
 """What tests say of a program that passes them; a broken test leaves it `unverified`."""
 _MAX_INLINE_CHARS = 4000
@@ -128,7 +131,7 @@ class EvaluateChain(StreamingChain):
         if not verdict.ok and verdict.by != "type" and _only_defines(values, ""):
             return (yield from self._test_generated(verdict, values, config))
         if not verdict.ok:
-            return verdict
+            return (yield from self._with_lookups(verdict, values, config))
         if expectations:
             return (yield from self._test(expectations, values, config))
         doubt = None
@@ -172,19 +175,31 @@ class EvaluateChain(StreamingChain):
             )
         )
 
+    def _with_lookups(self, verdict: Verdict, values: State, config: Config) -> Flow:
+        """Add to the verdict on a failure what the program looked up in vain, if that may be why it found nothing."""
+        error = values["execution"].error
+        if not self.sanity_checks or error is None or error.type not in _OF_NOTHING:
+            return verdict
+        reason: str = yield from self._lookups(values, "[]", config)
+        return replace(verdict, reason=f"{verdict.reason} {reason}") if reason else verdict
+
     def _check_lookups(self, values: State, doubt: Verdict | None, config: Config) -> Flow:
         """Return the verdict on a program that looks up what stands in none of its files; None if it is not known to.
 
         It names what else is in doubt as well, of which it may be the cause.
         """
-        texts = looked_up(as_program(str(values.get("code") or "")))
-        if not texts or not values.get("files") or self.executor is None or values.get("session") is not None:
-            return None
-        state = {"files": values["files"], "texts": texts, "any_case": ignores_case(values["code"])}
-        probe: Execution = yield RunFunction(self._search, state, config, self._asearch)
-        reason = missing_texts(read_found(probe.output if probe.ok else ""), values["execution"].output)
+        reason = yield from self._lookups(values, values["execution"].output, config)
         reasons = [reason, doubt.reason if doubt else ""]
         return Verdict("failed", "checks", " ".join(filter(None, reasons))) if reason else None
+
+    def _lookups(self, values: State, output: str, config: Config) -> Flow:
+        """Return which texts a program looks up in vain; empty if that is not known to matter for its output."""
+        texts = looked_up(as_program(str(values.get("code") or "")))
+        if not texts or not values.get("files") or self.executor is None or values.get("session") is not None:
+            return ""
+        state = {"files": values["files"], "texts": texts, "any_case": ignores_case(values["code"])}
+        probe: Execution = yield RunFunction(self._search, state, config, self._asearch)
+        return missing_texts(read_found(probe.output if probe.ok else ""), output)
 
     def _search(self, state: State) -> Execution:
         return self._test_executor().run(PROBE, **_probe_inputs(state))

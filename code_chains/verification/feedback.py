@@ -63,6 +63,12 @@ def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) ->
 def _describe_run(execution: Execution, code: str, verdict: Verdict) -> list[str]:
     error = execution.error
     parts = _describe_error(error, code) if error else _describe_verdict(verdict, execution)
+    if (
+        error
+        and (cause := verdict.reason.removeprefix(execution.summary).strip()) != verdict.reason
+        and cause
+    ):
+        parts.append(f"A cause may be:\n{fenced(cause)}")
     if is_offline(execution):
         parts.append(f"Programs cannot reach the network. {_USE_WHAT_IS_GIVEN}")
     if execution.tool_calls:

@@ -103,3 +103,17 @@ def test_two_tables_called_alike_are_not_guessed_at(sandbox: SandboxExecutor) ->
     with create_code_chain(model, executor=sandbox, solve=Repair(1), interpret=False) as chain:
         result = chain.invoke({"query": "How many spaces are there?", "files": files})
     assert not result["verdict"].ok
+
+
+def test_a_program_that_fails_on_what_it_did_not_find_is_told_so(sandbox: SandboxExecutor) -> None:
+    feedback = list[str]()
+
+    def reply(messages: list[BaseMessage]) -> str:
+        feedback.append(messages[-1].text)
+        return f"```python\n{READ}print(df[df['Station'] == 'Pierce College Station'].index[0])\n```"
+
+    with create_code_chain(ScriptedModel(reply), executor=sandbox, solve=Repair(2), interpret=False) as chain:
+        result = chain.invoke({"query": "Where is it?", "files": {"stations.csv": STATIONS}})
+    assert not result["verdict"].ok
+    assert "A cause may be" in feedback[1]
+    assert "there is `Pierce College`" in feedback[1]
