@@ -13,7 +13,7 @@ from typing import TypeVar
 from code_chains.executors.waiting import Operation, Ticket
 
 T = TypeVar("T")
-_LONG_S, _REMEMBERED_S = 2.0, 120.0
+_LONG_S, _REMEMBERED_S = 0.5, 120.0
 """A program is slow once it ran for longer than the first; a learner, whose program reached its limit, for the second."""
 _MAX_LEARNERS = 1000
 
