@@ -221,14 +221,30 @@ FORGED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.rows(2)
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
-def test_a_malformed_report_is_a_clear_error(backend: SandboxBackend, change: dict[str, Any]) -> None:
+def test_a_malformed_report_is_a_clear_error(
+    backend: SandboxBackend, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def execute(command: str) -> Any:
         response = backend.execute(command)
-        lines = [json.loads(line) for line in response.output.splitlines() if "token" in line]
-        return Response(json.dumps({**lines[0], **change})) if lines else response
+        lines = [json.loads(line) for line in response.output.splitlines() if '"proof"' in line]
+        if not lines:
+            return response
+        report = json.dumps({**json.loads(lines[0]["report"]), **change})
+        return Response(json.dumps({**lines[0], "report": report}))
 
+    # The sandbox itself knows the key, and a program that has broken out of its limits might.
+    monkeypatch.setattr("hmac.compare_digest", lambda expected, proof: True)
     with pytest.raises(ExecutorError, match="malformed report"):
         BackendExecutor(Sandbox(backend, execute=execute), limits=LIMITS).run("1")
+
+
+def test_a_report_that_is_not_signed_is_none(backend: SandboxBackend) -> None:
+    def execute(command: str) -> Any:
+        response = backend.execute(command)
+        return Response(response.output.replace("sum: 3", "sum: 4"))
+
+    done = BackendExecutor(Sandbox(backend, execute=execute), limits=LIMITS).run("print('sum: 3')")
+    assert (done.status, done.stdout) == ("killed", "")
 
 
 def test_what_an_earlier_program_left_is_not_imported(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import os
@@ -14,16 +15,20 @@ MAX_REPORT_BYTES = 16_384
 """Longer reports are in a file, as a sandbox may cut what a command prints."""
 
 
-def as_line(report: Json, folder: str) -> str:
-    """Return a report as a line; if it is long, a line that says which file of a folder has it."""
+def as_line(report: Json, key: bytes, number: int, folder: str) -> str:
+    """Return the report on a request as a signed line; if it is long, one that says which file of a folder has it.
+
+    Invariant: the proof is of the whole content, as a program could put its own beside a secret that it has seen.
+    """
     text = json.dumps(report)
-    if len(text) <= MAX_REPORT_BYTES:
-        return text
-    # Invariant: a new file under a name that no program could know, as one may have replaced any folder by a link.
-    descriptor, path = tempfile.mkstemp(prefix="code_chains-report-", dir=folder)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    return json.dumps({"token": report["token"], "path": path})
+    if len(text) > MAX_REPORT_BYTES:
+        # Invariant: a new file under a name that no program could know, as one may have replaced any folder by a link.
+        descriptor, path = tempfile.mkstemp(prefix="code_chains-report-", dir=folder)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        data = text.encode()
+        text = json.dumps({"path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+    return json.dumps({"report": text, "proof": reply_proof(key, number, text)})
 
 
 def encode_frame(frame: Json) -> str:
@@ -37,6 +42,6 @@ def sign(key: bytes, text: str) -> str:
     return hmac.new(key, text.encode(), "sha256").hexdigest()
 
 
-def token_of(key: bytes, number: int) -> str:
-    """Return the token of the reply to a request, which no program can know."""
-    return sign(key, f"reply {number}")
+def reply_proof(key: bytes, number: int, text: str) -> str:
+    """Return the proof that a text is the reply to a request; 0 is the start of a server, or its only request."""
+    return sign(key, f"reply {number} {text}")

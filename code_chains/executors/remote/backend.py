@@ -19,7 +19,7 @@ from code_chains.executors.remote.protocol_sandbox import (
     is_backend,
 )
 from code_chains.executors.remote.remote_executor import RemoteExecutor
-from code_chains.executors.remote.remote_run import CAN_TALK, RemoteRun, connected_runs
+from code_chains.executors.remote.remote_run import CAN_TALK, RemoteRun, connect, connected_runs
 from code_chains.executors.remote.server_link import LostServerError, ServerLink
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.tool_server import open_sandbox_calls
@@ -81,7 +81,8 @@ class BackendExecutor(RemoteExecutor):
             max_sessions=max_sessions,
             session_timeout=session_timeout,
         )
-        if tests_backend is backend:
+        own, other = (getattr(one, "id", None) for one in (backend, tests_backend))
+        if tests_backend is backend or (own and own == other):
             remedy = "another sandbox than that of programs, which could read the tests there"
             raise ConfigurationError("tests_backend", tests_backend, remedy)
         self._backend, self._remote = backend, self._connect(backend)
@@ -127,6 +128,7 @@ class BackendExecutor(RemoteExecutor):
     def _run_both(
         self, runs: tuple[RemoteRun, RemoteRun], places: list[tuple[ProtocolSandbox, RunFolder]]
     ) -> tuple[Execution, Execution]:
+        connect(*runs)
         with ThreadPoolExecutor(2) as threads:
             futures = [
                 threads.submit(self._run, *place, run) for run, place in zip(runs, places, strict=True)
@@ -169,6 +171,8 @@ class BackendExecutor(RemoteExecutor):
             self._has_server = False  # Nobody can watch there.
             remote.remove(folder)
             return self._run_once(remote, folder, run.bundle, run.limits)
+        if not report and run.is_harness:  # There is no program that could have killed anything.
+            raise ExecutorError(f"{remote.name} lost the run of the tests.", is_retryable=True)
         return run.finish(self._execution(remote, report, run.limits, found))
 
     def _start(self) -> None:
@@ -178,4 +182,5 @@ class BackendExecutor(RemoteExecutor):
 def _cancel(remote: ProtocolSandbox, folder: RunFolder) -> None:
     folder.is_given_up = True
     # The supervisor notices that its folder is gone, and stops the program.
-    remote.remove(folder)
+    with contextlib.suppress(ExecutorError):  # It must not take the place of the cancellation.
+        remote.remove(folder)

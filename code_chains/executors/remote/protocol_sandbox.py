@@ -159,8 +159,14 @@ class ProtocolSandbox:
         message = f"{self.name} did not run the probe (exit code {response.exit_code}). {text}"
         raise ExecutorError(message, is_retryable=True)
 
-    def read_report(self, response: Any, token: str) -> dict[str, Any] | None:
-        """Return the report that a command has printed; None if there is none.
+    def read_report(self, response: Any, key: str, number: int, max_bytes: int) -> dict[str, Any] | None:
+        """Return the report on a request that a command has printed; None if there is none.
+
+        Args:
+            response: What the command answered.
+            key: The secret with which reports are signed.
+            number: The number of the request; 0 for the start of a server, or its only one.
+            max_bytes: How long a report in a file may be.
 
         Raises:
             ExecutorError: The sandbox lost a file.
@@ -169,8 +175,8 @@ class ProtocolSandbox:
             raise ExecutorError(
                 f"In {self.name}, uploaded files are not where commands look for them, or not complete."
             )
-        report = find_report(response.output, token)
-        return self._long_report(str(report["path"]), token) if report and "path" in report else report
+        report = find_report(response.output, key, number)
+        return self._long_report(report, max_bytes) if report and "path" in report else report
 
     def check_alive(self, response: Any) -> None:
         """Raise `ExecutorError` if the sandbox has ended, which a command may have been told."""
@@ -191,13 +197,17 @@ class ProtocolSandbox:
                 f"{self.name} returned a malformed report: {type(error).__name__}."
             ) from error
 
-    def _long_report(self, path: str, token: str) -> dict[str, Any]:
-        """Return the report in a file of the sandbox, and remove that."""
-        if not re.fullmatch(rf"{PARENT}/code_chains-report-\w+", path):
+    def _long_report(self, signed: Mapping[str, Any], max_bytes: int) -> dict[str, Any]:
+        """Return the report in a file of the sandbox, which is signed, and remove that."""
+        path = str(signed["path"])
+        is_short = isinstance(signed.get("size"), int) and signed["size"] <= max_bytes
+        if not is_short or not re.fullmatch(rf"{PARENT}/code_chains-report-\w+", path):
             raise ExecutorError(f"{self.name} returned a malformed report.")
         responses = list(self.ask("download_files", lambda: self._backend.download_files([path])) or ())
         content = getattr(responses[0], "content", None) if responses else None
-        report = find_report(content.decode(errors="replace"), token) if isinstance(content, bytes) else None
+        data = content if isinstance(content, bytes) else b""
+        is_whole = sha256(data).hexdigest() == signed.get("sha256")
+        report = parse_line(data.decode(errors="replace")) if is_whole else None
         with contextlib.suppress(ExecutorError):
             self.execute(f"rm -f {path}", GRACE_S)
         if report is None:

@@ -21,7 +21,7 @@ from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.remote.external import ExternalExecutor, check_required
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, TIMED_OUT, ProtocolSandbox, RunFolder
-from code_chains.executors.remote.server import SERVE, reply_token, server_bundle
+from code_chains.executors.remote.server import SERVE, max_report, server_bundle
 from code_chains.executors.remote.supervised import timed_out
 from code_chains.state import PROBED, Execution, Isolation
 
@@ -123,7 +123,7 @@ class RemoteExecutor(ExternalExecutor):
         bundle = server_bundle(limits, key, request=request)
         started = time.monotonic()
         found, response = sandbox.launch(folder, bundle, ["-c", SERVE], limits.seconds + GRACE_S)
-        report: dict[str, Any] | None = sandbox.read_report(response, reply_token(key, 0))
+        report: dict[str, Any] | None = sandbox.read_report(response, key, 0, max_report(limits))
         # A program that kills its supervisor ends the command in the same way, but before.
         is_late = time.monotonic() - started >= limits.seconds
         if report is None and is_late and response.exit_code in TIMED_OUT:

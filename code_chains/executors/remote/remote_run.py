@@ -14,15 +14,16 @@ from typing import Any
 
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.server import request_bundle
-from code_chains.executors.remote.server_link import Channel, ServerLink
+from code_chains.executors.remote.server_link import Channel, Clock, ServerLink
 from code_chains.executors.remote.stdio_connection import Request
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.tool_server import ToolServer
 from code_chains.executors.waiting import Operation, Wait, blocking
 from code_chains.state import Execution
+from code_chains.toolbox import ToolCalls
 
 CAN_TALK: bool = hasattr(select, "poll")
-TESTS_SECONDS = 300.0
+TESTS_SECONDS = 120.0
 """Seconds that a program and its tests may take to reach each other, besides their own time."""
 
 
@@ -32,7 +33,6 @@ class RemoteRun:
     Args:
         program: The program.
         limits: Its limits.
-        channels: What else it is connected to, besides its tools.
         is_harness: Whether it is a test harness.
 
     Raises:
@@ -42,16 +42,17 @@ class RemoteRun:
         program: The program.
         limits: Its limits.
         bundle: The program as it is sent.
+        channels: What else it is connected to, besides its tools.
+        is_harness: Whether it is a test harness.
         must_talk: Whether it needs answers while it runs.
     """
 
-    def __init__(
-        self, program: Program, limits: Limits, *, channels: Sequence[Channel] = (), is_harness: bool = False
-    ) -> None:
+    def __init__(self, program: Program, limits: Limits, *, is_harness: bool = False) -> None:
         self.program, self.limits = program, limits
         self.bundle: bytes = request_bundle(program, limits, is_harness=is_harness)
-        self._channels = channels
-        self.must_talk: bool = program.tool_calls is not None or bool(channels)
+        self.channels: Sequence[Channel] = ()
+        self.is_harness: bool = is_harness
+        self.must_talk: bool = program.tool_calls is not None
         self._waiter: Request | None = None
 
     @property
@@ -87,24 +88,21 @@ class RemoteRun:
             return link.ask(request, self.bundle)
         take_output: Callable[[str], object] = self._waiter.add if self._waiter else len
         with ExitStack() as stack:
-            channels, self._channels = [*self._channels], ()  # From here on they are the link's to close.
-            seconds = TESTS_SECONDS * bool(channels)
+            channels, self.channels = [*self.channels], ()  # From here on they are the link's to close.
+            clock = Clock(self.limits.seconds, TESTS_SECONDS if channels else 0.0, _waiting)
             if calls := self.program.tool_calls:
+                seconds = min(clock.extra_seconds + calls.max_busy_seconds, MAX_SECONDS)
+                clock = Clock(
+                    self.limits.seconds, seconds, _waiting if channels else partial(_working, calls)
+                )
                 server = stack.enter_context(ToolServer(calls, self.limits))
                 channels.insert(0, Channel(*map(os.dup, server.theirs)))
                 server.start()
-                seconds += calls.max_busy_seconds
-            return link.converse(
-                request,
-                self.bundle,
-                channels,
-                extra_seconds=min(seconds, MAX_SECONDS),
-                take_output=take_output,
-            )
+            return link.converse(request, self.bundle, channels, clock, take_output)
 
     def close(self) -> None:
         """Close what it is connected to, if it did not start."""
-        channels, self._channels = self._channels, ()
+        channels, self.channels = self.channels, ()
         for channel in channels:
             for descriptor in channel:
                 os.close(descriptor)
@@ -118,17 +116,32 @@ class RemoteRun:
 
 
 def connected_runs(program: Program, tests: str, limits: Limits) -> tuple[RemoteRun, RemoteRun]:
-    """Return the runs of a program and of its tests, with a pipe each way between them.
+    """Return the runs of a program and of its tests, with a pipe each way between them once `connect` has opened it.
 
     Raises:
         InputError: They cannot be passed.
     """
     alone = replace(program, code=tests, tool_calls=None, stdin=None)
-    for one in (program, alone):
-        request_bundle(one, limits)  # Before there are pipes to close.
+    tested, harness = RemoteRun(program, limits), RemoteRun(alone, limits, is_harness=True)
+    tested.must_talk = harness.must_talk = True
+    return tested, harness
+
+
+def connect(tested: RemoteRun, harness: RemoteRun) -> None:
+    """Open the pipes between a program and its tests."""
     (program_in, harness_out), (harness_in, program_out) = os.pipe(), os.pipe()
-    tested = RemoteRun(program, limits, channels=[Channel(program_in, program_out)])
-    return tested, RemoteRun(alone, limits, channels=[Channel(harness_in, harness_out)], is_harness=True)
+    tested.channels = (Channel(program_in, program_out),)
+    harness.channels = (Channel(harness_in, harness_out),)
+
+
+def _waiting(clock: Clock) -> float:
+    """Return how long a program and its tests have waited for each other."""
+    return clock.waiting
+
+
+def _working(calls: ToolCalls[Any], clock: Clock) -> float:
+    """Return how long calls of tools have taken, with the ways there and back."""
+    return calls.busy_seconds + clock.transferring + 2 * clock.round_trip * len(calls.records)
 
 
 def _fulfil(future: Future[Execution], execute: Callable[[], Execution], waiter: Request) -> None:

@@ -8,7 +8,6 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from code_chains.executors.guest.reports import token_of
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.supervised import GUEST_FOLDER
 from code_chains.executors.runner import Program
@@ -88,6 +87,6 @@ def request_bundle(program: Program, limits: Limits, *, is_harness: bool = False
         return pack({"request.json": json.dumps(body), **inputs})
 
 
-def reply_token(key: str, number: int) -> str:
-    """Return the token of the reply to a request; 0 is the start of a session, or the only request."""
-    return token_of(key.encode(), number)
+def max_report(limits: Limits) -> int:
+    """Return the bytes that the report of a run may have: what it printed and made, as JSON and Base64."""
+    return 12 * limits.output_bytes + 3 * limits.artifacts_bytes + (16 << 20)

@@ -9,17 +9,19 @@ import os
 import secrets
 import shlex
 import threading
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from code_chains.callbacks.redaction import printable
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest.reports import sign
+from code_chains.executors.guest.sandbox.talk import MAX_SAID_BYTES
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
-from code_chains.executors.remote.server import SERVE, reply_token, server_bundle
+from code_chains.executors.remote.server import SERVE, max_report, server_bundle
 from code_chains.state import Isolation
 
 RUN_GRACE_S = 20.0
@@ -27,9 +29,13 @@ RUN_GRACE_S = 20.0
 MAX_INLINE_BYTES = 16_384
 """Larger requests are uploaded, as commands have a limit."""
 _READ_BYTES = 1 << 16
+_MAX_WAIT_S, _MIN_WAIT_S = 15.0, 0.5
+"""Seconds for which a command waits for what there is to tell; services end those that take long."""
+_MAX_ROUND_TRIP_S, _MAX_TRANSFER_S, _FULL_PAUSE_S = 5.0, 60.0, 0.2
 _ASK = f"""
 import base64, socket, sys
 channel = socket.socket(socket.AF_UNIX)
+channel.settimeout(float(sys.argv[4]))
 try:
     channel.connect("socket")
     channel.sendall("\\n".join(sys.argv[1:3]).encode() + b"\\n" + base64.b64decode(sys.argv[3]))
@@ -98,6 +104,7 @@ class ServerLink:
         self._sandbox, self._limits, self._timeout = sandbox, limits, timeout
         self.folder: RunFolder = folder or RunFolder()
         self._key = secrets.token_hex(32)
+        self._max_report = max_report(limits)
         self._numbers = itertools.count(1)
 
     def start(self) -> Isolation:
@@ -109,60 +116,77 @@ class ServerLink:
         """
         bundle = server_bundle(self._limits, self._key, session_timeout=self._timeout)
         found, response = self._sandbox.launch(self.folder, bundle, ["-c", SERVE], RUN_GRACE_S)
-        report = self._sandbox.read_report(response, reply_token(self._key, 0))
+        report = self._sandbox.read_report(response, self._key, 0, self._max_report)
         if report is None:
             self._sandbox.check_alive(response)
         if report is None or "failed" in report:
-            reason = (report or {}).get("failed") or response.output.strip()[-200:]
+            reason = printable((report or {}).get("failed") or response.output.strip()[-200:])
             raise ExecutorError(f"{self._sandbox.name} did not start the server of runs: {reason}")
         return found
 
-    def ask(self, request: Mapping[str, Any], bundle: bytes = b"") -> dict[str, Any]:
-        """Return the reply to a request; `{}` if the server ended meanwhile.
+    def ask(
+        self, request: Mapping[str, Any], bundle: bytes = b"", number: int | None = None
+    ) -> dict[str, Any]:
+        """Return the reply to a request; `{}` if there was none.
+
+        Args:
+            request: What is asked.
+            bundle: What belongs to it.
+            number: Its number; the next one by default.
 
         Raises:
             LostServerError: It is not there.
             ExecutorError: The sandbox broke.
         """
-        number, is_inline = next(self._numbers), len(bundle) <= MAX_INLINE_BYTES
+        number = next(self._numbers) if number is None else number
+        is_inline = len(bundle) <= MAX_INLINE_BYTES
         self._sandbox.start()  # One that has ended is replaced, which ends this server.
         if not is_inline:
             self._sandbox.upload([(f"{self.folder.path}/{number}.zip", bundle)])
-        command = self._command(number, request, bundle if is_inline else None, bundle)
-        response = self._sandbox.execute(command, self._limits.seconds + RUN_GRACE_S)
+        seconds = self._limits.seconds + RUN_GRACE_S
+        command = self._command(number, request, bundle if is_inline else None, bundle, seconds)
+        response = self._sandbox.execute(command, seconds)
         if response.exit_code == NO_FILES:
             raise LostServerError(was_never_there=number == 1)
-        report = self._sandbox.read_report(response, reply_token(self._key, number))
+        report = self._sandbox.read_report(response, self._key, number, self._max_report)
         if report is None:
             self._sandbox.check_alive(response)
         if report is not None and "incomplete" in report:
             raise ExecutorError(f"In {self._sandbox.name}, an upload was not complete.", is_retryable=True)
         return report or {}
 
-    def _command(self, number: int, request: Mapping[str, Any], body: bytes | None, bundle: bytes) -> str:
-        """Return the command that hands a request over."""
+    def _command(
+        self, number: int, request: Mapping[str, Any], body: bytes | None, bundle: bytes, seconds: float
+    ) -> str:
+        """Return the command that hands a request over, and waits so long for the reply."""
         details = {"number": number, "is_inline": body is not None, "bundle": sha256(bundle).hexdigest()}
         text = json.dumps({**request, **details})
-        arguments = [text, sign(self._key.encode(), text), b64encode(body or b"").decode()]
+        arguments = [text, sign(self._key.encode(), text), b64encode(body or b"").decode(), str(seconds)]
         ask = shlex.join(["python3", "-I", "-c", _ASK, *arguments])
         return f"cd {self.folder.path} 2>/dev/null || exit {NO_FILES}; exec {ask}"
 
     def close(self) -> None:
         """End it, and remove its folder."""
-        close = self._command(next(self._numbers), {"op": "close"}, b"", b"")
+        close = self._command(next(self._numbers), {"op": "close"}, b"", b"", GRACE_S)
         # The server has removed its folder; if it is gone itself, somebody else must.
         path = self.folder.path
         command = f"({close}) >/dev/null; chmod -R u+rwX {path} 2>/dev/null; rm -rf {path}"
         with contextlib.suppress(ExecutorError):
             self._sandbox.execute(command, GRACE_S + RUN_GRACE_S)
 
+    def is_there(self) -> bool:
+        """Return whether the server still answers."""
+        try:
+            return bool(self.ask({"op": "ping"}))
+        except LostServerError:
+            return False
+
     def converse(
         self,
         request: Mapping[str, Any],
         bundle: bytes,
         channels: Sequence[Channel],
-        *,
-        extra_seconds: float,
+        clock: Clock,
         take_output: Callable[[str], object],
     ) -> dict[str, Any]:
         """Run a program that calls tools, is called by tests, or is watched; return the report of its end.
@@ -171,44 +195,195 @@ class ServerLink:
             request: What the server is asked.
             bundle: The program.
             channels: What it is connected to; the pipes are closed.
-            extra_seconds: How long it may wait for answers, besides its own time.
+            clock: Says how much of its time the program has used.
             take_output: Takes what it prints meanwhile.
+
+        Returns:
+            The report; `{}` if the program has killed the server.
+
+        Raises:
+            ExecutorError: The sandbox broke, or lost an answer.
         """
-        outgoing = {str(number): channel.outgoing for number, channel in enumerate(channels)}
-        incoming = {number: channel.incoming for number, channel in enumerate(channels)}
-        talk = {"channels": len(channels), "extra_seconds": extra_seconds}
+        conversation = _Conversation(self, channels, clock, self._limits, take_output)
         try:
-            # It answers once the program has begun, and can be spoken to.
-            report = self.ask({**request, "talk": talk}, bundle)
-            while incoming and report.get("goes_on") is True:
-                speaker = partial(self._say_all, *incoming.popitem())
-                threading.Thread(target=speaker, daemon=True).start()
-            while report.get("goes_on") is True:
-                take_output("".join([report["printed"]]))
-                for number, data in report["said"].items():
-                    _write_all(outgoing.get(number, -1), b64decode(data))
-                for ended in report["ended"]:
-                    _close(outgoing.pop(str(ended), -1))
-                report = self.ask({"op": "listen"})
+            return conversation.hold(request, bundle, next(self._numbers))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ExecutorError(f"{self._sandbox.name} returned a malformed report.") from error
         finally:
-            for descriptor in (*outgoing.values(), *incoming.values()):
-                _close(descriptor)
+            conversation.close()
+
+    def give_up(self) -> None:
+        """Remove the folder, upon which the server ends all that runs."""
+        self.folder.is_given_up = True
+        with contextlib.suppress(ExecutorError):
+            self._sandbox.remove(self.folder)
+
+
+class Clock:
+    """How much of its time a program has used, which only the host can know: what others take does not count.
+
+    Args:
+        seconds: The program's time.
+        extra_seconds: What others may take altogether.
+        others: How long they have taken, in seconds.
+    """
+
+    def __init__(self, seconds: float, extra_seconds: float, others: Callable[[Clock], float]) -> None:
+        self.seconds, self.extra_seconds = seconds, extra_seconds
+        self._others = others
+        self._started: float | None = None
+        self._silent_since: float | None = None
+        self.silent: float = 0.0
+        """Seconds between what the program said and what it was told then."""
+        self.round_trip: float = 0.0
+        """The longest time that it took to tell it something."""
+        self.transferring: float = 0.0
+        """Seconds that answers took which brought a part of something long; a program cannot make them many."""
+
+    def start(self) -> None:
+        """Begin to count."""
+        self._started = time.monotonic()
+
+    def note_said(self, size: int, took: float) -> None:
+        """Note that the program said something, which took so long to arrive, and may wait for an answer."""
+        self._silent_since = self._silent_since or time.monotonic()
+        if size >= MAX_SAID_BYTES:
+            self.transferring = min(_MAX_TRANSFER_S, self.transferring + min(took, 1.0))
+
+    def note_told(self, took: float) -> None:
+        """Note that it was told something."""
+        self.round_trip = max(self.round_trip, min(took, _MAX_ROUND_TRIP_S))
+        if self._silent_since is not None:
+            self.silent += time.monotonic() - self._silent_since
+            self._silent_since = None
+
+    @property
+    def waiting(self) -> float:
+        """Seconds that the program may have waited, that it waits now included."""
+        since = self._silent_since
+        return self.silent + (0.0 if since is None else time.monotonic() - since)
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left to the program."""
+        if self._started is None:
+            return self.seconds
+        others = min(self._others(self), self.extra_seconds)
+        return self.seconds - (time.monotonic() - self._started - others)
+
+
+class _Conversation:
+    """What is said during one run."""
+
+    def __init__(
+        self,
+        link: ServerLink,
+        channels: Sequence[Channel],
+        clock: Clock,
+        limits: Limits,
+        take_output: Callable[[str], object],
+    ) -> None:
+        self._link, self._clock, self._take_output = link, clock, take_output
+        self._incoming = {number: channel.incoming for number, channel in enumerate(channels)}
+        self._outgoing = {number: channel.outgoing for number, channel in enumerate(channels)}
+        self._left_output = limits.output_bytes
+        self._run = 0
+        self._failure: Exception | None = None
+        self._unheard: Exception | None = None
+        """What nobody was there to hear: a failure unless the run has just ended."""
+        self._is_over = False
+        self._took = 0.0
+
+    def hold(self, request: Mapping[str, Any], bundle: bytes, number: int) -> dict[str, Any]:
+        """Run the program to its end."""
+        self._run, clock = number, self._clock
+        talk = {"channels": len(self._outgoing), "extra_seconds": clock.extra_seconds}
+        # It answers once the program has begun, and can be spoken to.
+        report = self._link.ask({**request, "talk": talk}, bundle, number)
+        clock.start()
+        deadline = time.monotonic() + clock.seconds + clock.extra_seconds + RUN_GRACE_S
+        while self._incoming:
+            threading.Thread(target=self._say_all, args=self._incoming.popitem(), daemon=True).start()
+        while report.get("goes_on") is True:
+            self._check(self._failure or self._unheard)
+            self._take(report)
+            if time.monotonic() > deadline:
+                raise ExecutorError("The run did not end within its time.", is_retryable=True)
+            report = self._listen()
+        self._check(self._failure)
+        self._is_over = True
+        if not report and self._link.is_there():
+            raise ExecutorError("The service lost the answer of a run.", is_retryable=True)
         return report
+
+    def _check(self, failure: Exception | None) -> None:
+        """Raise if the run has no sense any more."""
+        if failure is not None:
+            raise failure
+        self._link.folder.check()
+
+    def _listen(self) -> dict[str, Any]:
+        left = self._clock.left
+        try:
+            if left <= 0:
+                self._ask("expire")
+            began = time.monotonic()
+            report = self._ask("listen", wait=min(_MAX_WAIT_S, max(left, _MIN_WAIT_S)))
+            self._took = time.monotonic() - began
+            return report
+        except LostServerError:  # It had been there: the program has killed it.
+            return {}
+
+    def _ask(self, op: str, bundle: bytes = b"", **details: Any) -> dict[str, Any]:
+        return self._link.ask({"op": op, "run": self._run, **details}, bundle)
+
+    def _take(self, report: Mapping[str, Any]) -> None:
+        text = "".join([report["printed"]])[: self._left_output]
+        self._left_output -= len(text)
+        if text:
+            self._take_output(text)
+        channel, data = report["said"]
+        if data:
+            said = b64decode(data)
+            self._clock.note_said(len(said), self._took)
+            _write_all(self._outgoing.get(channel, -1), said)
+        for ended in report["ended"]:
+            _close(self._outgoing.pop(ended, -1))
 
     def _say_all(self, channel: int, incoming: int) -> None:
         """Pass on what comes for a program, until there is no more or it has ended."""
-        is_end = False
+        data: bytes | None = None
         try:
-            while not is_end:
+            while data != b"" and not self._is_over:
                 data = os.read(incoming, _READ_BYTES)
-                is_end = not data
-                self.ask({"op": "say", "channel": channel, "is_end": is_end}, data)
-        except (ExecutorError, OSError):
-            return  # The run has ended, or ends for the same reason.
+                if not self._is_over:
+                    self._say(channel, data)
+        except LostServerError as error:
+            self._unheard = error if data else None
+        except (ExecutorError, OSError) as error:
+            if not self._is_over:  # Nobody would answer the program any more.
+                self._failure = self._failure or error
+                self._link.give_up()
         finally:
             _close(incoming)
+
+    def _say(self, channel: int, data: bytes) -> None:
+        began = time.monotonic()
+        reply = self._ask("say", data, channel=channel, is_end=not data)
+        while reply.get("is_full") is True and not self._is_over:
+            time.sleep(_FULL_PAUSE_S)
+            reply = self._ask("say", data, channel=channel, is_end=not data)
+        if "heard" not in reply:
+            raise ExecutorError("The service lost what a program was told.", is_retryable=True)
+        self._clock.note_told(time.monotonic() - began)
+
+    def close(self) -> None:
+        """Close the pipes, except for those that are being read."""
+        self._is_over = True
+        for descriptor in (*self._outgoing.values(), *self._incoming.values()):
+            _close(descriptor)
+        self._outgoing.clear()
+        self._incoming.clear()
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import mimetypes
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from code_chains.executors.guest.frames import FrameReader
+from code_chains.executors.guest.reports import reply_proof
 from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
@@ -23,10 +25,15 @@ GUEST_FILES = {f"guest/{path.name}": path for path in GUEST_FOLDER.glob("*.py")}
 """The modules that run a program anywhere."""
 
 
-def find_report(output: str, token: str) -> dict[str, Any] | None:
-    """Return the supervisor's report among the lines of an output; None if it is missing."""
-    reports = [report for line in output.split("\n") if (report := parse_line(line)).get("token") == token]
-    return reports[0] if reports else None
+def find_report(output: str, key: str, number: int) -> dict[str, Any] | None:
+    """Return the signed report on a request among the lines of an output; None if it is missing."""
+    for line in output.split("\n"):
+        signed = parse_line(line)
+        text, proof = str(signed.get("report")), str(signed.get("proof"))
+        expected = reply_proof(key.encode(), number, text.encode(errors="replace").decode())
+        if hmac.compare_digest(expected.encode(), proof.encode(errors="replace")):
+            return parse_line(text)
+    return None
 
 
 def execution_of(

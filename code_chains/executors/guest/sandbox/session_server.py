@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from ..kernel.polling import readable
 from ..kernel.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
-from ..reports import as_line, sign, token_of
+from ..reports import as_line, sign
 from ..wire import Json
 from . import processes
 from .supervisor_client import SupervisorClient
@@ -80,7 +80,7 @@ def serve_once(folder: str, settings: Json, key: bytes) -> NoReturn:
         report = {"failed": f"{type(error).__name__}: {error}"}
     else:
         supervisor.stop()
-    line = as_line({**report, "token": token_of(key, 0)}, os.path.dirname(folder))
+    line = as_line(report, key, 0, os.path.dirname(folder))
     with os.fdopen(output, "w", encoding="utf-8") as stream:
         stream.write(f"\n{line}\n")
     os._exit(0)
@@ -91,12 +91,12 @@ def serve_session(folder: str, settings: Json, key: bytes, status: int) -> NoRet
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     detach()
-    report: Json = {"token": token_of(key, 0), "ready": True}
+    report: Json = {"ready": True}
     try:
-        server = SessionServer(folder, key, settings, SupervisorClient(folder, settings))
+        server = SessionServer(folder, key, SupervisorClient(folder, settings))
     except (OSError, RuntimeError) as error:
-        report = {"token": token_of(key, 0), "failed": f"{type(error).__name__}: {error}"}
-    os.write(status, json.dumps(report).encode() + b"\n")
+        report = {"failed": f"{type(error).__name__}: {error}"}
+    os.write(status, as_line(report, key, 0, os.path.dirname(folder)).encode() + b"\n")
     os.close(status)
     if "failed" in report:
         processes.kill_all()
@@ -119,22 +119,19 @@ class SessionServer:
     Args:
         folder: Its folder, in which it makes its socket.
         key: The host's secret.
-        settings: Limits, and whether it is a session.
         supervisor: What runs its programs.
 
     Raises:
         OSError: The sandbox admits no socket.
     """
 
-    def __init__(self, folder: str, key: bytes, settings: Json, supervisor: SupervisorClient) -> None:
+    def __init__(self, folder: str, key: bytes, supervisor: SupervisorClient) -> None:
         self._folder, self._key, self._supervisor = folder, key, supervisor
         self._numbers = set[int]()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(SOCKET)
         self._listener.listen()
         supervisor.interrupts[self._listener.fileno()] = self._obey_meanwhile
-        self._limits = settings["limits"]
-        self._is_session: bool = settings["is_session"]
         self._talk: Talk | None = None
 
     def serve(self) -> NoReturn:
@@ -149,7 +146,7 @@ class SessionServer:
                 answer = partial(self._answer, connection, request["number"])
                 report = self._serve_one(request, body, answer)
                 self._last_answer(answer)(report)
-                if "broken" in report or not self._is_session:
+                if "broken" in report or request["op"] == "run":
                     break
         self._supervisor.stop()
         os._exit(0)
@@ -174,10 +171,9 @@ class SessionServer:
         Invariant: what a program has sent is never obeyed, nor is a request twice.
         """
         connection, _ = self._listener.accept()
-        connection.settimeout(CLIENT_TIMEOUT_S)
         try:
             text, proof, body = receive_all(connection).split(b"\n", 2)
-            if not hmac.compare_digest(sign(self._key, text.decode()), proof.decode()):
+            if not hmac.compare_digest(sign(self._key, text.decode()).encode(), proof):
                 raise ValueError("it is somebody else's")
             request: Json = json.loads(text)
             if request["number"] in self._numbers:
@@ -194,10 +190,9 @@ class SessionServer:
         except (OSError, ValueError):
             return {"incomplete": True}
         if request.get("talk"):
-            self._talk = Talk(
-                request["talk"]["channels"], self._limits["seconds"], request["talk"]["extra_seconds"]
-            )
-            self._talk.listen(answer)
+            details = request["talk"]
+            self._talk = Talk(request["number"], details["channels"], details["extra_seconds"])
+            self._talk.listen(answer, 0.0)
         try:
             report: Json = getattr(self, f"on_{request['op']}")(request, bundle)
         except OSError as error:
@@ -221,7 +216,7 @@ class SessionServer:
         return content
 
     def _answer(self, connection: socket.socket, number: int, report: Json) -> None:
-        line = as_line({**report, "token": token_of(self._key, number)}, os.path.dirname(self._folder))
+        line = as_line(report, self._key, number, os.path.dirname(self._folder))
         connection.settimeout(ANSWER_TIMEOUT_S)
         with contextlib.suppress(OSError), connection:  # The client may be gone.
             connection.sendall(line.encode())
@@ -243,7 +238,7 @@ class SessionServer:
         """Ignore what is said to a program that has ended."""
         return {"heard": False}
 
-    on_listen = on_say
+    on_listen = on_expire = on_ping = on_say
 
     def on_close(self, request: Json, bundle: bytes) -> Json:
         """End the session."""
@@ -263,26 +258,42 @@ class SessionServer:
         if request["op"] == "close":
             answer(self.on_close(request, b""))
             self._supervisor.break_off("it was closed")
-        elif request["op"] == "listen" and talk:
-            talk.listen(answer)
-        elif request["op"] == "say" and talk:
+        elif talk and request.get("run") == talk.run:
+            self._converse(talk, request, body, answer)
+        else:  # It is about a run that has ended, or asks whether anybody is there.
+            answer({"heard": False})
+
+    def _converse(self, talk: Talk, request: Json, body: bytes, answer: Answer) -> None:
+        if request["op"] == "listen":
+            talk.listen(answer, request["wait"])
+        elif request["op"] == "say":
             answer(self._hear(talk, request, body))
         else:
-            connection.close()
+            talk.is_expired |= request["op"] == "expire"
+            answer({"heard": True})
 
     def _hear(self, talk: Talk, request: Json, body: bytes) -> Json:
         try:
             data = self._bundle(request, body)
         except (OSError, ValueError):
             return {"incomplete": True}
+        if not talk.has_room:
+            return {"heard": False, "is_full": True}
         talk.hear(request["channel"], data, is_end=request["is_end"])
         return {"heard": True}
 
 
 def receive_all(connection: socket.socket) -> bytes:
-    """Return all that a client sends."""
-    data = bytearray()
-    while chunk := connection.recv(READ_BYTES):
+    """Return all that a client sends in its time, however it is divided.
+
+    Raises:
+        OSError, ValueError: It took longer, or sent too much.
+    """
+    data, deadline = bytearray(), time.monotonic() + CLIENT_TIMEOUT_S
+    while True:
+        connection.settimeout(max(0.001, deadline - time.monotonic()))
+        if not (chunk := connection.recv(READ_BYTES)):
+            break
         data += chunk
         if len(data) > MAX_REQUEST_BYTES:
             raise ValueError("it is too long")

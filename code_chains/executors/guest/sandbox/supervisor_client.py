@@ -202,7 +202,7 @@ class SupervisorClient:
         """Pass on what the program and the host say, and cut the program off once its time is spent."""
         talk.read(ready)
         talk.step(self._pipes.take_stdout())
-        if talk.is_overdue and self._pipes.violation is None:
+        if talk.is_expired and self._pipes.violation is None:
             self._pipes.cut_off("timeout")
             self._stop_program()
 

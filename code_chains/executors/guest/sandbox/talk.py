@@ -15,11 +15,10 @@ from ..wire import Json
 
 TELL_INTERVAL_S = 0.1
 """Time for which output is gathered."""
-MAX_WAIT_S = 15.0
-"""Time after which a command answers that there was nothing; services end those that take long."""
-MAX_SAID_BYTES = 1 << 20
-"""What waits for the host; a program that says more has to wait."""
-READ_BYTES = 1 << 16
+MAX_SAID_BYTES, MAX_TEXT_CHARS = 8192, 2048
+"""What one answer tells at most: longer ones would be in a file, which the program could replace while it runs."""
+MAX_INBOX_BYTES = 1 << 20
+"""What may wait to be read by the program; the host says no more until there is room."""
 
 Answer = Callable[[Json], None]
 
@@ -28,16 +27,18 @@ class Talk:
     """The conversation of one run.
 
     Args:
+        run: The number of the request that runs the program.
         channels: How many pairs of pipes the program has: for its tools, and for the tests that call it.
-        seconds: The program's limit of time. What the host takes to answer does not count.
-        extra_seconds: How long that may be altogether.
+        extra_seconds: How long the host may take to answer, besides the program's own time, which the host measures.
 
     Attributes:
         theirs: The program's ends, for reading and writing by turns; `start` closes them.
+        is_expired: Whether the host says that the program's time is spent.
     """
 
-    def __init__(self, channels: int, seconds: float, extra_seconds: float) -> None:
-        self._seconds, self.extra_seconds = seconds, extra_seconds
+    def __init__(self, run: int, channels: int, extra_seconds: float) -> None:
+        self.run, self.extra_seconds = run, extra_seconds
+        self.is_expired: bool = False
         self.theirs: list[int] = []
         self._from_program, self._to_program = dict[int, int](), dict[int, int]()
         for channel in range(channels):
@@ -48,27 +49,21 @@ class Talk:
             os.set_blocking(self._to_program[channel], False)
         self._inbox = {channel: bytearray() for channel in range(channels)}
         self._is_ending = set[int]()
-        self._said = {channel: bytearray() for channel in range(channels)}
+        self._said: tuple[int, bytes] | None = None
         self._ended = list[int]()
         self._text = ""
         self._answer: Answer | None = None
-        self._started_at = self._told_at = time.monotonic()
-        self._wait_s = 0.0
-        """How long the current command waits: the first one says that the program has begun, so that it can be spoken to."""
-        self._silent_since: float | None = None
-        self._spent_waiting = 0.0
+        self._due_at = self._told_at = 0.0
 
     def start(self) -> None:
         """Begin, once the program has its ends."""
         while self.theirs:
             os.close(self.theirs.pop())
-        self._started_at = time.monotonic()
 
     @property
     def descriptors(self) -> list[int]:
-        """What to watch for reading."""
-        is_full = sum(map(len, self._said.values())) >= MAX_SAID_BYTES
-        return [] if is_full else [*self._from_program]
+        """What to watch for reading: nothing while something waits to be told."""
+        return [*self._from_program] if self._said is None else []
 
     @property
     def is_pressing(self) -> bool:
@@ -76,28 +71,25 @@ class Talk:
         return any(self._inbox.values())
 
     @property
-    def is_overdue(self) -> bool:
-        """Whether the program has used its time, without what the host took to answer."""
-        now = time.monotonic()
-        waiting = self._spent_waiting + (0.0 if self._silent_since is None else now - self._silent_since)
-        return now - self._started_at - min(waiting, self.extra_seconds) > self._seconds
+    def has_room(self) -> bool:
+        """Whether the host may say more."""
+        return sum(map(len, self._inbox.values())) < MAX_INBOX_BYTES
 
     def read(self, ready: set[int]) -> None:
-        """Take in what the program has written."""
-        for descriptor in ready & set(self._from_program):
-            channel = self._from_program[descriptor]
-            data = os.read(descriptor, READ_BYTES)
-            self._said[channel] += data
-            if not data:
-                self._ended.append(channel)
-                del self._from_program[descriptor]
-                os.close(descriptor)
+        """Take in what the program has written on one of its channels."""
+        descriptor = next(iter(ready.intersection(self.descriptors)), None)
+        if descriptor is None:
+            return
+        channel = self._from_program[descriptor]
+        if data := os.read(descriptor, MAX_SAID_BYTES):
+            self._said = channel, data
+            return
+        self._ended.append(channel)
+        del self._from_program[descriptor]
+        os.close(descriptor)
 
     def hear(self, channel: int, data: bytes, *, is_end: bool) -> None:
         """Pass on what the host says."""
-        if self._silent_since is not None:
-            self._spent_waiting += time.monotonic() - self._silent_since
-            self._silent_since = None
         if channel in self._to_program:
             self._inbox[channel] += data
             if is_end:
@@ -110,7 +102,7 @@ class Talk:
             inbox = self._inbox[channel]
             try:
                 if inbox:
-                    del inbox[: os.write(descriptor, inbox[:READ_BYTES])]
+                    del inbox[: os.write(descriptor, inbox[: 1 << 16])]
             except BlockingIOError:
                 continue
             except OSError:  # It has closed its end.
@@ -120,32 +112,29 @@ class Talk:
                 del self._to_program[channel]
                 os.close(descriptor)
 
-    def listen(self, answer: Answer) -> None:
-        """Note a command that waits for what there is to tell."""
+    def listen(self, answer: Answer, wait: float) -> None:
+        """Note a command that waits for what there is to tell, for at most some seconds."""
         if self._answer is not None:
             self._tell()
-        self._answer, self._asked_at = answer, time.monotonic()
+        self._answer, self._due_at = answer, time.monotonic() + wait
 
     def step(self, text: str) -> None:
         """Tell what there is, with what was printed since the last time."""
         self.write()
         self._text += text
         now = time.monotonic()
-        has_said = any(self._said.values()) or bool(self._ended)
-        is_due = bool(self._text) and now - self._told_at >= TELL_INTERVAL_S
-        if self._answer is not None and (has_said or is_due or now - self._asked_at >= self._wait_s):
+        has_said = self._said is not None or bool(self._ended)
+        has_text = bool(self._text) and now - self._told_at >= TELL_INTERVAL_S
+        if self._answer is not None and (has_said or has_text or now >= self._due_at):
             self._tell()
 
     def _tell(self) -> None:
-        said = {str(channel): b64encode(data).decode() for channel, data in self._said.items() if data}
-        report: Json = {"goes_on": True, "printed": self._text, "said": said, "ended": self._ended}
-        if said:
-            self._silent_since = time.monotonic()
+        channel, data = self._said or (0, b"")
+        said = [channel, b64encode(data).decode()]
+        text, self._text = self._text[:MAX_TEXT_CHARS], self._text[MAX_TEXT_CHARS:]
+        report: Json = {"goes_on": True, "printed": text, "said": said, "ended": self._ended}
         answer, self._answer = self._answer, None
-        self._text, self._ended = "", []
-        for data in self._said.values():
-            data.clear()
-        self._told_at, self._wait_s = time.monotonic(), MAX_WAIT_S
+        self._said, self._ended, self._told_at = None, [], time.monotonic()
         assert answer is not None
         answer(report)
 
