@@ -17,12 +17,17 @@ NOT_GIVEN = "Not given:"
 _LINE = re.compile(r"^[\W_]*not[ _]given\s*[:：](.+)$", re.IGNORECASE | re.MULTILINE)
 _ASSUMING = re.compile(
     r"(?:\b(?:assum(?:e|es|ed|ing|ption)\b|let'?s (?:say|suppose)|suppos(?:e|ing)\b|placeholder|hypothetical|made[- ]up"
-    r"|example value|replace (?:this|with)|annahme|angenommen|nehmen wir|annehmen|supon(?:iendo|gamos|er)|asum(?:o|iendo)"
+    r"|example\b|replace (?:this|with)|annahme|angenommen|nehmen wir|annehmen|supon(?:iendo|gamos|er)|asum(?:o|iendo)"
     r"|(?:en )?supposant|supposons|hypothèse|supponendo|supponiamo|ipotizz\w+|supondo|suponha\w*|assumindo|varsay\w+)"
     r"|предполо\w+|допустим|仮定|想定|假设|假定)(?:\s*(?:that|dass|que|che)\b)?:?\s*(.*)",
     re.IGNORECASE,
 )
 """What small models write beside a value that they have made up."""
+_SETTING = re.compile(
+    r"seed|iter|precision|toler|step|limit|bins|size|digits|width|dpi|epoch|trial|sample|attempt|max|min",
+    re.I,
+)
+"""Names of what a program may choose by itself."""
 _MAX_TRIVIAL = 2
 _DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
 _KNOWN = (Origin.GIVEN, Origin.DERIVED, Origin.KNOWN)
@@ -66,8 +71,13 @@ def _comments(code: str) -> list[tokenize.TokenInfo]:
     return [token for token in tokens if token.type == tokenize.COMMENT]
 
 
-def assumed_values(code: str, given: Given) -> tuple[str, ...]:
-    r"""Return what a program says itself that it assumes, beside a value of its own; and dates that nobody named.
+def assumed_values(code: str, given: Given, *, has_input: bool = False) -> tuple[str, ...]:
+    r"""Return what a program says or shows that it assumes: beside comments, as dates that nobody named, as plain numbers.
+
+    Args:
+        code: The program.
+        given: What it may use.
+        has_input: Whether it has files or variables; then a number under a name may be a setting, such as how many to show.
 
     Example:
         >>> question = "How many cm are left on the wall beside a shelf of 84 cm?"
@@ -81,7 +91,20 @@ def assumed_values(code: str, given: Given) -> tuple[str, ...]:
     lines = {line for node in nodes(tree, ast.Assign) for line in _lines_of_own_values(node, given)}
     assumed = [text for line, text in said.items() if {line, line + 1} & lines]
     dates = [] if given.numbers else _compared_dates(tree)
-    return tuple(dict.fromkeys([*assumed, *dates, *_same_values(tree, given)]))[:_MAX_NEEDS]
+    named = [] if has_input or assumed else _named_numbers(tree, given)
+    return tuple(dict.fromkeys([*assumed, *dates, *_same_values(tree, given), *named]))[:_MAX_NEEDS]
+
+
+def _named_numbers(tree: ast.Module, given: Given) -> list[str]:
+    """Return the common numbers that a program gives a name of its own: `hours_worked = 20`."""
+    found = []
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float() as value)):
+                is_weak = abs(value) > _MAX_TRIVIAL and given.origin(float(value)) is Origin.WEAK
+                if is_weak and not _SETTING.search(name):
+                    found.append(f"{name} = {value}")
+    return found
 
 
 def _same_values(tree: ast.Module, given: Given) -> list[str]:
@@ -122,13 +145,12 @@ def _assumptions(code: str) -> dict[int, str]:
 
 def _lines_of_own_values(node: ast.Assign, given: Given) -> Iterator[int]:
     """Yield the line of an assignment of plain values that nobody gave."""
-    try:
-        value = ast.literal_eval(node.value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+    parts = [*ast.walk(node.value)]
+    if any(isinstance(part, ast.Call | ast.Subscript) for part in parts):
         return
-    values = value if isinstance(value, list | tuple | set) else [value]
-    is_number = [isinstance(one, int | float) and not isinstance(one, bool) for one in values]
-    if values and all(is_number) and any(given.origin(float(one)) not in _KNOWN for one in values):
+    constants = [part.value for part in parts if isinstance(part, ast.Constant)]
+    numbers = [one for one in constants if isinstance(one, int | float) and not isinstance(one, bool)]
+    if any(given.origin(float(one)) not in _KNOWN for one in numbers):
         yield node.lineno
 
 

@@ -69,7 +69,8 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     given = Given(without_references(query), *texts, examples=examples)
     files = list(values.get("files") or ())
     invention = find_invention(query, code, given, files=files, names=list(variables))
-    if invention is None and (lacking := (*doubted_inputs(code), *assumed_values(code, given))):
+    lacking = (*doubted_inputs(code), *assumed_values(code, given, has_input=bool(files or variables)))
+    if invention is None and lacking:
         assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
         return Verdict("unverified", "provenance", assumed)
     if invention is None:

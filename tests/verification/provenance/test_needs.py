@@ -40,6 +40,17 @@ def test_what_is_missing_is_read(texts: dict[str, str], needs: tuple[str, ...]) 
         ("How many were late?", "print((df['due'] > '2024-05-15').sum())", "2024-05-15"),
         ("One tin covers 11 m². How many?", "wall = 11\ntin = 11\nprint(wall // tin)", "wall = tin"),
         (
+            "What was my pay at 11.50 an hour?",
+            "hours_worked = 20\nprint(hours_worked * 11.5)",
+            "hours_worked = 20",
+        ),
+        (
+            "How long is it with 5 balls?",
+            "# Assuming 10 cm each\nlength = 5 * 10\nprint(length)",
+            "10 cm each",
+        ),
+        ("Wie viel passt hinein?", "jetzt = 1500  # Example volume\nprint(3000 - jetzt)", "volume"),
+        (
             "Did 4, 11 and 19 win?",
             "mine = [4, 11, 19]\ndrawn = [4, 11, 19]\nprint(mine == drawn)",
             "mine = drawn",
@@ -62,6 +73,8 @@ def test_what_a_program_says_or_shows_that_it_assumes(query: str, code: str, ass
         ("How many since 15 May 2024?", "print((df['day'] > '2024-05-15').sum())"),
         ("Both shelves are 84 cm, and the other 84 cm.", "first = 84\nsecond = 84\nprint(first + second)"),
         ("Count from 1.", "count = 1\nstep = 1\nprint(count + step)"),
+        ("Estimate pi by chance.", "trials = 1000\nprint(trials)"),
+        ("What are 20 % of 80?", "share = 20\nwhole = 80\nprint(share * whole / 100)"),
         ("x", "print("),
     ],
 )
