@@ -515,3 +515,15 @@ def test_programs_call_tools_are_watched_and_tested_through_the_client(lasting: 
         assert (done.stdout, parts[0]) == ("1\n2\n", "1\n")
         runs = executor.run_tests("def double(x):\n    return 2 * x", "assert double(4) == 8")
         assert [run.status for run in runs] == ["ok", "ok"], runs[1].error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lasting", "name"), [("e2b", "e2b")], indirect=["lasting"])
+def test_a_sandbox_whose_supervisor_was_killed_is_not_used_again(lasting: Double, name: str) -> None:
+    kill = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nimport time; time.sleep(5)"
+    with CloudExecutor(name, limits=LIMITS) as executor:
+        assert executor.run("1 + 1").result == "2"
+        created = len(lasting.created)
+        assert executor.run(kill).status == "killed"
+        assert executor.run("1 + 2").result == "3"
+        assert len(lasting.created) == created + 1

@@ -134,6 +134,10 @@ class HostedProtocolSandbox(ProtocolSandbox):
         if not self.is_alive():
             self._sandbox.delete()
 
+    def discard(self) -> None:
+        """Delete the sandbox with all that a program has left there; the next run creates another one."""
+        self._sandbox.delete()
+
     def ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
         """Call the sandbox; keep the key out of messages."""
         try:

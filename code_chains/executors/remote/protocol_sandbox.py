@@ -102,6 +102,9 @@ class ProtocolSandbox:
     def give_up(self) -> None:
         """Do what is to be done after an error, such as delete a sandbox that has ended."""
 
+    def discard(self) -> None:
+        """Use the sandbox no more, if that is ours to decide: who ended a supervisor may have left processes."""
+
     def launch(
         self, folder: RunFolder, bundle: bytes, arguments: Sequence[str], seconds: float
     ) -> tuple[Isolation, Any]:

@@ -147,4 +147,6 @@ class RemoteExecutor(ExternalExecutor):
             raise InputError(str(report["input_error"]))
         # Only a program ends its supervisor.
         is_ended = not report or "broken" in report
+        if is_ended:
+            sandbox.discard()
         return sandbox.execution_of(None if is_ended else report, limits, found)
