@@ -51,5 +51,5 @@ class PageApprover:
         return await approver(request, self)
 
 
-approve = PageApprover()
+approve: PageApprover = PageApprover()
 """Ask on the page before each program runs: `create_code_chain(…, approve=approve)`."""

@@ -88,7 +88,9 @@ class BackendExecutor(RemoteExecutor):
         self._backend, self._remote = backend, self._connect(backend)
         self._tests_remote = None if tests_backend is None else self._connect(tests_backend)
         # All of these need a process that outlives its command, as sessions do.
-        self.takes_tools = self.streams_output = CAN_TALK and self.has_sessions
+        can_talk: bool = CAN_TALK and self.has_sessions
+        self.takes_tools: bool = can_talk
+        self.streams_output: bool = can_talk
         self.runs_tests: bool = self._tests_remote is not None and self.takes_tools
         self._has_server = True
 

@@ -39,7 +39,8 @@ class BackendSession(ProcessSession):
     """
 
     returns_values = takes_stdin = True
-    takes_tools = streams_output = CAN_TALK
+    takes_tools: bool = CAN_TALK
+    streams_output: bool = CAN_TALK
 
     def __init__(self, sandbox: ProtocolSandbox, limits: Limits, timeout: float) -> None:
         super().__init__(limits)

@@ -48,7 +48,8 @@ class RemoteRun:
     """
 
     def __init__(self, program: Program, limits: Limits, *, is_harness: bool = False) -> None:
-        self.program, self.limits = program, limits
+        self.program: Program = program
+        self.limits: Limits = limits
         self.bundle: bytes = request_bundle(program, limits, is_harness=is_harness)
         self.channels: Sequence[Channel] = ()
         self.is_harness: bool = is_harness

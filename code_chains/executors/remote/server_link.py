@@ -229,7 +229,8 @@ class Clock:
     """
 
     def __init__(self, seconds: float, extra_seconds: float, others: Callable[[Clock], float]) -> None:
-        self.seconds, self.extra_seconds = seconds, extra_seconds
+        self.seconds: float = seconds
+        self.extra_seconds: float = extra_seconds
         self._others = others
         self._started: float | None = None
         self._silent_since: float | None = None

@@ -37,7 +37,8 @@ class Talk:
     """
 
     def __init__(self, run: int, channels: int, extra_seconds: float) -> None:
-        self.run, self.extra_seconds = run, extra_seconds
+        self.run: int = run
+        self.extra_seconds: float = extra_seconds
         self.is_expired: bool = False
         self.theirs: list[int] = []
         self._from_program, self._to_program = dict[int, int](), dict[int, int]()
