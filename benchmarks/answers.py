@@ -121,6 +121,20 @@ def ask(chain: Any, way: str, question: Question) -> Outcome:
     )
 
 
+def smolagents_model(model: Any) -> Any:
+    """Return a chat model of OpenAI's protocol as smolagents takes it."""
+    from smolagents import OpenAIServerModel
+
+    client = model.root_client
+    return OpenAIServerModel(
+        model.model_name,
+        api_base=str(client.base_url),
+        api_key=client.api_key,
+        temperature=0,
+        seed=model.seed,
+    )
+
+
 def interval(right: int, count: int) -> str:
     """Return a share with its interval, such as `75 % (60 to 86)`."""
     low, high = wilson(right, count)

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from benchmarks.answers import Outcome, grouped, interval, logged, note, table
+from benchmarks.answers import Outcome, grouped, interval, logged, note, smolagents_model, table
 from benchmarks.humaneval_tasks import Problem, problems
 from code_chains import Agreement, Limits, Repair, SandboxExecutor, create_code_chain
 from code_chains.analysis.replies.extraction import extract_code
@@ -64,16 +64,9 @@ def bare(model: Any) -> Solve:
 
 def smolagents(model: Any) -> Solve:
     """Solve with a `CodeAgent`, which runs programs and looks at what they print."""
-    from smolagents import CodeAgent, LogLevel, OpenAIServerModel
+    from smolagents import CodeAgent, LogLevel
 
-    client = model.root_client
-    served = OpenAIServerModel(
-        model.model_name,
-        api_base=str(client.base_url),
-        api_key=client.api_key,
-        temperature=0,
-        seed=model.seed,
-    )
+    served = smolagents_model(model)
 
     def solve(problem: Problem) -> Mapping[str, Any]:
         agent = CodeAgent(tools=[], model=served, max_steps=STEPS, verbosity_level=LogLevel.OFF)

@@ -37,7 +37,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from benchmarks.answers import Outcome, grouped, interval, logged, note, outcome, table
+from benchmarks.answers import Outcome, grouped, interval, logged, note, outcome, smolagents_model, table
 from code_chains import Budget, Repair, create_code_chain
 from code_chains.models import resolve_model
 
@@ -260,16 +260,9 @@ def bare(model: Any) -> Ask:
 
 def smolagents(model: Any) -> Ask:
     """Ask a `CodeAgent` that may read the file with pandas."""
-    from smolagents import CodeAgent, LogLevel, OpenAIServerModel
+    from smolagents import CodeAgent, LogLevel
 
-    client = model.root_client
-    served = OpenAIServerModel(
-        model.model_name,
-        api_base=str(client.base_url),
-        api_key=client.api_key,
-        temperature=0,
-        seed=model.seed,
-    )
+    served = smolagents_model(model)
 
     def ask(question: PublishedQuestion) -> Mapping[str, Any]:
         agent = CodeAgent(

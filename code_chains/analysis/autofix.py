@@ -18,7 +18,7 @@ _VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *w
 """Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
 _UNDEFINED, _QUOTED = re.compile("undefined name '"), re.compile("'([^']*)'")
 _READING = re.compile(r"^ *read it with:\n((?: +(?:import |from |\w+ = )[^\n]*\n?)+)", re.MULTILINE)
-_READS = re.compile(r"(\w+) = ")
+_READS = re.compile(r"^ *(\w+) = ", re.MULTILINE)
 _SHOWN_IMPORT = re.compile(r"^from (\w[\w.]*) import (\w[\w, ]*)$", re.MULTILINE)
 
 
@@ -79,7 +79,11 @@ def _with_missing_imports(
     outcome: Mapping[str, Any], tree: ast.Module, undefined: list[str], context: str
 ) -> FixedProgram | None:
     imports = (_import(name, tree, context) for name in undefined)
-    added = list(dict.fromkeys(filter(None, imports)))
+    return _with_lines(outcome, tree, list(dict.fromkeys(filter(None, imports))))
+
+
+def _with_lines(outcome: Mapping[str, Any], tree: ast.Module, added: list[str]) -> FixedProgram | None:
+    """Return the program with lines at its top; None without any, or if one was added before."""
     autofixes = tuple(map("added `{}`".format, added))
     if not autofixes or set(autofixes) & set(outcome.get("autofixes") or ()):
         return None
@@ -91,17 +95,12 @@ def _with_reading(
 ) -> FixedProgram | None:
     """Return the program with the lines that read its file, which small models take for done."""
     blocks = _READING.findall(profiles)
-    lines = list[str]()
-    for block in blocks:
-        lines += [line.strip() for line in block.splitlines()]
-    read = [line for line in lines if _READS.match(line)]
-    names = [_READS.match(line)[1] for line in read]  # type: ignore[index]  # it has matched
-    if len(blocks) != 1 or not set(names) & set(undefined) or len(set(names)) != len(names):
+    if len(blocks) != 1:  # Which file is meant is not certain.
         return None
-    fixes = tuple(map("added `{}`".format, lines))
-    if set(fixes) & set(outcome.get("autofixes") or ()):
+    names = _READS.findall(blocks[0])
+    if not set(names) & set(undefined) or len(set(names)) != len(names):
         return None
-    return FixedProgram(_with_imports(tree, outcome["code"], lines), fixes)
+    return _with_lines(outcome, tree, [line.strip() for line in blocks[0].splitlines()])
 
 
 def _import(name: str, tree: ast.Module, context: str) -> str:

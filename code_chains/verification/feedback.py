@@ -63,11 +63,7 @@ def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) ->
 def _describe_run(execution: Execution, code: str, verdict: Verdict) -> list[str]:
     error = execution.error
     parts = _describe_error(error, code) if error else _describe_verdict(verdict, execution)
-    if (
-        error
-        and (cause := verdict.reason.removeprefix(execution.summary).strip()) != verdict.reason
-        and cause
-    ):
+    if error and (cause := _cause(verdict, execution)):
         parts.append(f"A cause may be:\n{fenced(cause)}")
     if is_offline(execution):
         parts.append(f"Programs cannot reach the network. {_USE_WHAT_IS_GIVEN}")
@@ -76,6 +72,12 @@ def _describe_run(execution: Execution, code: str, verdict: Verdict) -> list[str
     if execution.output.strip():
         parts.append(f"It had printed:\n{fenced(execution.output[-_MAX_OUTPUT_CHARS:])}")
     return parts
+
+
+def _cause(verdict: Verdict, execution: Execution) -> str:
+    """Return what the verdict on a failure adds to how it ended."""
+    summary, _, added = verdict.reason.partition(execution.summary)
+    return "" if summary else added.strip()
 
 
 def _format_calls(calls: Sequence[ToolCall]) -> str:

@@ -265,9 +265,7 @@ class ProtocolSandbox:
             ExecutorError: It raised, or did not answer in time.
         """
         future: Future[T] = Future()
-        thread = threading.Thread(
-            target=_fulfil, args=(future, call), name=f"{self.name}.{what}", daemon=True
-        )
+        thread = threading.Thread(target=fulfil, args=(future, call), name=f"{self.name}.{what}", daemon=True)
         thread.start()
         try:
             return future.result(seconds + ANSWER_TIMEOUT_S)
@@ -298,7 +296,8 @@ class RunFolder:
             raise ExecutorError("The run was cancelled.")
 
 
-def _fulfil(future: Future[T], call: Callable[[], T]) -> None:
+def fulfil(future: Future[T], call: Callable[[], T]) -> None:
+    """Set what a call returns or raises."""
     try:
         future.set_result(call())
     except Exception as error:

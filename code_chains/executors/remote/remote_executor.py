@@ -21,8 +21,8 @@ from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.remote.external import ExternalExecutor, check_required
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, TIMED_OUT, ProtocolSandbox, RunFolder
-from code_chains.executors.remote.server import SERVE, max_report, server_bundle
-from code_chains.executors.remote.supervised import timed_out
+from code_chains.executors.remote.server import SERVE, server_bundle
+from code_chains.executors.remote.supervised import max_report, timed_out
 from code_chains.state import PROBED, Execution, Isolation
 
 MAX_SESSIONS = 1000

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from code_chains.executors.limits import MAX_SECONDS, Limits
+from code_chains.executors.remote.protocol_sandbox import fulfil
 from code_chains.executors.remote.server import request_bundle
 from code_chains.executors.remote.server_link import Channel, Clock, ServerLink
 from code_chains.executors.remote.stdio_connection import Request
@@ -74,7 +75,8 @@ class RemoteRun:
     ) -> Operation[Execution]:
         waiter = self._waiter = Request()
         future: Future[Execution] = Future()
-        threading.Thread(target=_fulfil, args=(future, partial(execute, self), waiter), daemon=True).start()
+        future.add_done_callback(lambda _: waiter.end({}))
+        threading.Thread(target=fulfil, args=(future, partial(execute, self)), daemon=True).start()
         try:
             yield Wait(waiter, waiter.is_done, MAX_SECONDS, waiter.take_output)
             return future.result()
@@ -90,15 +92,15 @@ class RemoteRun:
         take_output: Callable[[str], object] = self._waiter.add if self._waiter else len
         with ExitStack() as stack:
             channels, self.channels = [*self.channels], ()  # From here on they are the link's to close.
-            clock = Clock(self.limits.seconds, TESTS_SECONDS if channels else 0.0, _waiting)
+            extra_seconds = TESTS_SECONDS if channels else 0.0
+            others: Callable[[Clock], float] = _waiting
             if calls := self.program.tool_calls:
-                seconds = min(clock.extra_seconds + calls.max_busy_seconds, MAX_SECONDS)
-                clock = Clock(
-                    self.limits.seconds, seconds, _waiting if channels else partial(_working, calls)
-                )
+                extra_seconds += calls.max_busy_seconds
+                others = _waiting if channels else partial(_working, calls)
                 server = stack.enter_context(ToolServer(calls, self.limits))
                 channels.insert(0, Channel(*map(os.dup, server.theirs)))
                 server.start()
+            clock = Clock(self.limits.seconds, min(extra_seconds, MAX_SECONDS), others)
             return link.converse(request, self.bundle, channels, clock, take_output)
 
     def close(self) -> None:
@@ -143,12 +145,3 @@ def _waiting(clock: Clock) -> float:
 def _working(calls: ToolCalls[Any], clock: Clock) -> float:
     """Return how long calls of tools have taken, with the ways there and back."""
     return calls.busy_seconds + clock.transferring + 2 * clock.round_trip * len(calls.records)
-
-
-def _fulfil(future: Future[Execution], execute: Callable[[], Execution], waiter: Request) -> None:
-    try:
-        future.set_result(execute())
-    except BaseException as error:  # It is the caller's.
-        future.set_exception(error)
-    finally:
-        waiter.end({})

@@ -85,8 +85,3 @@ def request_bundle(program: Program, limits: Limits, *, is_harness: bool = False
     with files_on_disk(program.files) as files:
         inputs = {f"box/{name}": path for name, path in files.items()}
         return pack({"request.json": json.dumps(body), **inputs})
-
-
-def max_report(limits: Limits) -> int:
-    """Return the bytes that the report of a run may have: what it printed and made, as JSON and Base64."""
-    return 12 * limits.output_bytes + 3 * limits.artifacts_bytes + (16 << 20)

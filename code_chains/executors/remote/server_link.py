@@ -21,7 +21,8 @@ from code_chains.executors.guest.reports import sign
 from code_chains.executors.guest.sandbox.talk import MAX_SAID_BYTES
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
-from code_chains.executors.remote.server import SERVE, max_report, server_bundle
+from code_chains.executors.remote.server import SERVE, server_bundle
+from code_chains.executors.remote.supervised import max_report
 from code_chains.state import Isolation
 
 RUN_GRACE_S = 20.0

@@ -20,6 +20,7 @@ from code_chains.errors import ExecutorError
 from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.stdio_frames import HEADER, Json, frame
+from code_chains.executors.remote.supervised import max_report
 from code_chains.toolbox import PendingCall, ToolCallError, ToolCalls
 
 START_TIMEOUT_S = 120.0
@@ -129,8 +130,7 @@ class Connection:
     def __init__(self, command: list[str], limits: Limits) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._command, self._pid = command, os.getpid()
-        self._max_bytes = 12 * limits.output_bytes + 3 * limits.artifacts_bytes + (16 << 20)
-        self._max_bytes += 6 * limits.tool_message_bytes
+        self._max_bytes = max_report(limits) + 6 * limits.tool_message_bytes
         self._numbers, self._session_keys = itertools.count(1), itertools.count(1)
         self._requests: dict[int, Request] = {}
         self._lock = threading.Lock()
