@@ -19,6 +19,7 @@ from code_chains.toolbox import Toolbox
 from code_chains.verification.expectations import Expectations, expect, expectations_of
 from code_chains.verification.expectations.examples import Example
 from code_chains.verification.expectations.harness import UntestableError
+from code_chains.verification.provenance import columns_read, shown_of
 from code_chains.verification.provenance.needs import NOT_GIVEN, missing_inputs
 from code_chains.verification.provenance.replies import OWN_WORDS, own_words
 from code_chains.verification.sanity import sanity_verdict
@@ -33,6 +34,7 @@ _OF_NOTHING = ("IndexError", "KeyError", "ValueError", "TypeError", "AttributeEr
 """Errors of programs that go on with what was not found."""
 _PASSED = ("verified", "plausible")
 """What tests say of a program that passes them; a broken test leaves it `unverified`."""
+_MAX_COLUMNS = 6
 _MAX_INLINE_CHARS = 4000
 """Characters of question and program up to which sanity checks are faster than starting a thread."""
 _UNTESTED = "The tests were not run, as they run the program again, and it called a tool that is not marked as read-only."
@@ -120,7 +122,8 @@ class EvaluateChain(StreamingChain):
             verdict = Verdict(
                 "unverified", "none", "The program defines what was asked for; nothing checked it."
             )
-        yield {"verdict": (yield from self._decide(verdict, expectations, values, config))}
+        verdict = yield from self._decide(verdict, expectations, values, config)
+        yield {"verdict": _with_columns(verdict, values)}
 
     def _decide(self, verdict: Verdict, expectations: Expectations, values: State, config: Config) -> Flow:
         """Return the verdict of tests, or else of whatever else may know; that of the run if nothing does."""
@@ -297,6 +300,18 @@ def _verdict_on_type(values: State) -> Verdict:
     if problem := rounding_problem(str(values.get("query") or ""), value):
         return Verdict("failed", "type", f"The value is not rounded: {problem}.")
     return UNCHECKED
+
+
+def _with_columns(verdict: Verdict, values: State) -> Verdict:
+    """Add which columns were read to the verdict on what nothing has checked: it may be another one than was asked for."""
+    shown = shown_of(values.get("profiles"))
+    if verdict != UNCHECKED or not shown:
+        return verdict
+    columns = columns_read(as_program(str(values.get("code") or "")), shown)
+    if not columns:
+        return verdict
+    read = ", ".join(f"`{name}`" for name in columns[:_MAX_COLUMNS])
+    return replace(verdict, reason=f"{verdict.reason} It read: {read}.")
 
 
 def _required(values: State, key: str, user: str) -> str:

@@ -13,7 +13,7 @@ _PATTERNS = {
     "silent": r"The program ran but printed nothing\.",
     "late": r"Timeout: The program did not end within ([\d.e+]+) seconds\.",
     "missing": r"Refused: The reply held no \w+ program\.( It was: .*)?",
-    "unchecked": r"The program ran; nothing checked its output\.",
+    "unchecked": r"The program ran; nothing checked its output\.( It read: .*)?",
     "own_words": r"Nothing was computed: these are the model's own words\.",
     "tests": r"The program gives what (\d+|the) (?:tests?|examples?) expects?\.",
     "vote": r"(\d+) of (\d+) programs gave the same outcome\.",
@@ -22,8 +22,8 @@ _PATTERNS = {
     "assumed": r"The program assumes (.*), which was not given\.",
 }
 """The reasons in English, by the keys of their translations in `data/words.json`."""
-_QUOTE = " It was: "
-"""What introduces a reply of the model, which is quoted as it is."""
+_QUOTES = (" It was: ", " It read: ")
+"""What introduces a reply of the model or names of columns, which are quoted as they are."""
 
 
 @functools.cache
@@ -43,8 +43,8 @@ def translate_reason(reason: str, language: str | None) -> str:
     for key, pattern in _PATTERNS.items():
         if match := re.fullmatch(pattern, reason, re.DOTALL):
             values = [_number(value) for value in match.groups()]
-            quoted = "".join(value for value in values if value.startswith(_QUOTE)).removeprefix(_QUOTE)
-            return f"{words[key].format(*values)} {quoted}".rstrip()
+            quoted = (value.partition(": ")[2] for value in values if value.startswith(_QUOTES))
+            return " ".join([words[key].format(*values), *quoted])
     return reason
 
 

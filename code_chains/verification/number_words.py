@@ -63,6 +63,8 @@ _NUMERALS = numerals(
 ) | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
 _CHINESE_DIGITS = "零一二三四五六七八九十"
 _CHINESE_VALUES = {"百": 100.0, "千": 1000.0, "万": 10_000.0, "半": 0.5, "两": 2.0, "兩": 2.0}
+_OF_UNITS = re.compile(r"(?:\d+[百千万]){2,}\d*|(?:\d+[百千万])+\d+")
+_UNIT = re.compile(r"(\d+)([百千万]?)")
 _CHINESE_NUMERAL = re.compile("(二?)十([一二三四五六七八九]?)|([零一二三四五六七八九])")
 
 
@@ -87,3 +89,5 @@ def stated_in_words(text: str) -> Iterator[float]:
             yield float(value)
     for sign in filter(_CHINESE_VALUES.__contains__, text):
         yield _CHINESE_VALUES[sign]
+    for written in _OF_UNITS.findall(text):
+        yield sum(float(digits) * _CHINESE_VALUES.get(unit, 1.0) for digits, unit in _UNIT.findall(written))

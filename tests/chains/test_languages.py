@@ -190,6 +190,10 @@ VERDICTS = {
         Verdict("verified", "tests", "The program gives what the test expects."),
         ("Geprüft", "Das Ergebnis ist, was alle Tests erwarten (1)."),
     ),
+    "with columns": (
+        Verdict("unverified", "none", "The program ran; nothing checked its output. It read: `a`, `b`."),
+        ("Nicht geprüft", "Das Programm lief; nichts hat seine Ausgabe geprüft. `a`, `b`."),
+    ),
     "an assumption": (
         Verdict("unverified", "provenance", "The program assumes 1.08 (line 1), which was not given."),
         ("Nicht geprüft", "Das Programm nimmt 1.08 (line 1) an, was nicht gegeben war."),

@@ -152,3 +152,19 @@ def test_the_next_turn_goes_on_from_what_was_missing(sandbox: SandboxExecutor) -
     assert "420 km" in seen[1]
     assert "the price of diesel" in seen[1]
     assert result["verdict"].ok
+
+
+def test_the_columns_that_were_read_stand_beside_what_nothing_checked(sandbox: SandboxExecutor) -> None:
+    program = "import pandas as pd\ndf = pd.read_csv('w.csv')\nprint(df['temp'].mean())"
+    result = ask(sandbox, "What is the mean temp?", program, state={"files": {"w.csv": WEATHER}})
+    assert result["verdict"].reason == "The program ran; nothing checked its output. It read: `temp`."
+
+
+def test_rows_that_nobody_named_are_no_answer_without_a_word(sandbox: SandboxExecutor) -> None:
+    program = (
+        "import pandas as pd\ndf = pd.read_csv('a.csv')\nprint(df[df['kind'] == 'owl']['name'].tolist())"
+    )
+    files = {"a.csv": b"name,kind\nIda,owl\nBo,cat\n"}
+    result = ask(sandbox, "Who is ill?", program, state={"files": files})
+    assert (result["verdict"].status, result["verdict"].by) == ("unverified", "provenance")
+    assert "selects `kind` = `owl`" in result["verdict"].reason

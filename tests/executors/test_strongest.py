@@ -132,7 +132,9 @@ def test_other_systems_have_webassembly_or_an_error_that_names_it(
     may_make_namespaces.cache_clear()
     has_webassembly = importlib.util.find_spec("eryx") is not None
     monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(strongest, "ready_engine", lambda: None)  # Searching programs needs the real platform.
+    monkeypatch.setattr(
+        strongest, "ready_engine", lambda: None
+    )  # Searching programs needs the real platform.
     try:
         with monkeypatch.context() as patch:
             patch.setattr("importlib.util.find_spec", lambda name: None)

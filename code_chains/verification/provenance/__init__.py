@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from code_chains.verification.provenance.columns import unanswered_subject
+from code_chains.verification.provenance.columns import (
+    columns_read,
+    shown_of,
+    unanswered_subject,
+    unnamed_selection,
+)
 from code_chains.verification.provenance.given import Given
 from code_chains.verification.provenance.inventions import Invention, find_invention, names_from_elsewhere
 
-__all__ = ["Given", "Invention", "find_invention", "names_from_elsewhere", "unanswered_subject"]
+__all__ = [
+    "Given",
+    "Invention",
+    "columns_read",
+    "find_invention",
+    "names_from_elsewhere",
+    "shown_of",
+    "unanswered_subject",
+    "unnamed_selection",
+]

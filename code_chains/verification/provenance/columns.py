@@ -1,4 +1,4 @@
-"""Whether the data has what a question asks for, by the names of columns and the values that its profile shows.
+"""Whether a program reads what a question asks for, by the names of columns and the values that their profile shows.
 
 A model that misses a column takes another one: rain where humidity was asked for.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
+from code_chains.verification.provenance.given import Given, Origin
 
 _MAX_NAMED = 6
 _AGGREGATE = (
@@ -47,8 +48,26 @@ _FAMILIES = {
         ),
     ),
     "weight": (
-        re.compile(r"\b(?:heav(?:y|ier|iest)|weigh)"),
-        re.compile(r"weigh|mass|gram|\b(?:k?g|lbs?)\b|pound|ton|heav"),
+        re.compile(
+            r"\b(?:heav(?:y|ier|iest)|weigh|how many (?:kilo(?:gram)?s?|grams|tonn?es|tons|pounds|ounces)\b)"
+        ),
+        re.compile(
+            r"weigh|mass|gram|\b(?:k?g|lbs?|oz)\b|[_ ](?:k?g|lbs?|oz)|pound|ounce|kilo|ton|heav|quantity|yield|load"
+        ),
+    ),
+    "distance": (
+        re.compile(
+            r"\bhow (?:far\b|many (?:kilo|centi|milli)?met(?:re|er)s\b|many (?:km|miles|feet|yards)\b)"
+        ),
+        re.compile(
+            r"dist|met(?:re|er)|\b[kcm]?m\b|[_ ][kcm]?m\b|mile|mileage|feet|foot|yard|height|width|depth|size|range|odo|span"
+        ),
+    ),
+    "volume": (
+        re.compile(r"\bhow many (?:milli)?(?:lit(?:re|er)s|gallons|pints)\b"),
+        re.compile(
+            r"lit(?:re|er)|\bm?l\b|[_ ]m?l\b|volume|capacity|gallon|pint|quantity|amount|used|consum|fuel|fill|yield"
+        ),
     ),
 }
 """What is asked for in other words, and what a column with it may be called."""
@@ -61,6 +80,8 @@ _GENERIC = words(
     " category percentage percent share proportion fraction ratio difference"
 )
 """Words that name no column."""
+_ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
+_RANGE = re.compile(r"^(\d+)\s*[-–]\s*\d+$")
 _COLUMNS = re.compile(r"^\s*columns:(.*)$", re.MULTILINE)
 _NAME = re.compile(r"`([^`\n]{1,100})`")
 
@@ -81,13 +102,11 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         >>> unanswered_subject("What is the mean humidity?", "print(df['rain'].mean())", profile)
         'Nothing in the data is called humidity; the program used the column rain. There are: day, rain.'
     """
-    shown = [name for listed in _COLUMNS.findall(profile) for name in _NAME.findall(listed)]
-    columns = [name.replace("\\n", "\n") for name in shown]
-    texts, asked = set(_texts(code)), folded(query)
-    unnamed = [column for column in columns if column in texts and not _is_named(column, asked)]
-    measures = [
-        name for name in unnamed if not (_NAMING.search(name) or _DATED.search(name) or name == "day")
-    ]
+    columns, asked = _columns_of(profile), folded(query)
+    unnamed = [column for column in columns_read(code, profile) if not _is_named(column, asked)]
+    selections = _selections(parse(code) or ast.Module([], []))
+    filtered = {column for column, value in selections if isinstance(value, str)}
+    measures = [name for name in unnamed if name not in filtered and _may_measure(name)]
     missing = _missing_family(asked, columns) if len(measures) == 1 else ""
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
         missing = _missing(_SUBJECTS, asked, folded(profile))
@@ -98,6 +117,74 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     there = f"There are: {', '.join(columns[:_MAX_NAMED])}."
     used = f"the column{'s' if len(unnamed) > 1 else ''} {', '.join(unnamed[:_MAX_NAMED])}"
     return f"Nothing in the data is called {missing}; the program used {used}. {there}"
+
+
+def _may_measure(column: str) -> bool:
+    return not (_NAMING.search(column) or _DATED.search(column) or column == "day")
+
+
+def columns_read(code: str, profile: str) -> list[str]:
+    """Return which of the columns that a profile shows a program names, each once.
+
+    Args:
+        code: The program.
+        profile: What the model was shown of the data.
+    """
+    texts = set(_texts(code))
+    return [column for column in dict.fromkeys(_columns_of(profile)) if column in texts]
+
+
+def shown_of(profiles: Mapping[str, Mapping[str, str]] | None) -> str:
+    """Return what a model was shown of files and variables, as one text."""
+    return "\n".join(text for texts in (profiles or {}).values() for text in texts.values())
+
+
+def _columns_of(profile: str) -> list[str]:
+    shown = [name for listed in _COLUMNS.findall(profile) for name in _NAME.findall(listed)]
+    return [name.replace("\\n", "\n") for name in shown]
+
+
+def unnamed_selection(asked: str, code: str, given: Given) -> str:
+    r"""Return as a sentence which rows a program selects though nobody named them; empty if there are none.
+
+    Args:
+        asked: The question, with its translation if there is one.
+        code: The program.
+        given: The numbers that it may use.
+
+    Example:
+        >>> code = "print(df[df['group'] == 'Owls']['child'].tolist())"
+        >>> unnamed_selection("Which children have a nut allergy?", code, Given(""))
+        'The program selects `group` = `Owls`, which the question does not name.'
+    """
+    tree = parse(code)
+    if tree is None:
+        return ""
+    asked = folded(asked)
+    for column, value in _selections(tree):
+        if isinstance(value, str) and (_is_named(column, asked) or _is_word_of(value, asked)):
+            continue
+        if isinstance(value, str) or given.origin(value) is Origin.UNKNOWN:
+            return f"The program selects `{column}` = `{value}`, which the question does not name."
+    return ""
+
+
+def _selections(tree: ast.AST) -> Iterator[tuple[str, str | float]]:
+    """Yield the columns that a program compares for equality, with what it compares them to."""
+    for node in nodes(tree, ast.Compare):
+        match node:
+            case ast.Compare(
+                left=ast.Subscript(slice=ast.Constant(value=str() as column)) | ast.Attribute(attr=column),
+                ops=[ast.Eq()],
+                comparators=[ast.Constant(value=str() | int() | float() as value)],
+            ) if not isinstance(value, bool):
+                yield column, value
+
+
+def _is_word_of(value: str, asked: str) -> bool:
+    """Return whether a question has a longer word of a text; a short one, a date or a yes may stand for anything."""
+    parts = [*_parts(value), *_RANGE.findall(value)]
+    return not parts or folded(value) in _ANSWERS or any(_holds(asked, part) for part in parts)
 
 
 def _missing_family(asked: str, columns: Collection[str]) -> str:
@@ -121,7 +208,12 @@ def _missing(patterns: Iterable[re.Pattern[str]], asked: str, shown: str) -> str
 
 def _is_named(column: str, asked: str) -> bool:
     """Return whether a question names a column, or a longer word of its name."""
-    return _stem(column) in asked or any(part in asked for part in _parts(column))
+    return _stem(column) in asked or any(_holds(asked, part) for part in _parts(column))
+
+
+def _holds(asked: str, part: str) -> bool:
+    """Return whether a question has a part of a name, within a word unless it is short: no `age` in `average`."""
+    return part in asked if len(part) > 3 else re.search(rf"\b{part}", asked) is not None
 
 
 def _texts(code: str) -> Iterator[str]:

@@ -99,7 +99,7 @@ class Given:
 
     @cached_property
     def _derived(self) -> set[float]:
-        """The mantissas of what follows from the stated numbers in one step."""
+        """What follows from the stated numbers in one step, in any unit."""
         stated = self.numbers
         found = set(_in_one_step(stated))
         factors = [*stated, *map(_complement, filter(_is_percentage, stated))]
@@ -111,7 +111,8 @@ class Given:
             found.add(float(whole) + float(above) / (float(below) or 1))
         if _PARTS.search(self._text):
             found.update(whole + part for whole in stated for part in (0.25, 0.5, 0.75))
-        return set(map(mantissa, found))
+        found.update([value / 100 for value in found])
+        return set(map(_in_any_unit, found))
 
     @cached_property
     def _folded(self) -> str:
@@ -129,12 +130,17 @@ class Given:
         if value in (0.0, 1.0):
             return Origin.KNOWN
         is_power = mantissa(value) == 1.0  # Powers of ten follow from anything.
-        if (mantissa(value) in self._derived and not is_power) or self._is_date(value):
+        if (_in_any_unit(value) in self._derived and not is_power) or self._is_date(value):
             return Origin.DERIVED
         if value in _KNOWN:
             return Origin.KNOWN
         is_small = value == int(value) and (value <= _MAX_SMALL or value in _YEARS)
         return Origin.WEAK if is_small or value in _COMMON or is_power else Origin.UNKNOWN
+
+    @staticmethod
+    def numbers_in(text: str) -> list[float]:
+        """Return the numbers that a text states in digits."""
+        return list(_written(text))
 
     def times_stated(self, value: float) -> int:
         """Return how often a number is stated in plain digits."""
@@ -192,6 +198,12 @@ def _is_percentage(value: float) -> bool:
 
 def _complement(value: float) -> float:
     return 1 - value / 100
+
+
+def _in_any_unit(value: float) -> float:
+    """Return the digits of a number without its power of ten, unless there is one alone, as a 2 would be any 20 and 200."""
+    digits = mantissa(value)
+    return _rounded(value) if digits == int(digits) else digits
 
 
 def _in_one_step(stated: Iterable[float]) -> Iterator[float]:

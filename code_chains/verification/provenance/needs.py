@@ -8,6 +8,7 @@ import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.provenance.given import Given, Origin
@@ -15,21 +16,27 @@ from code_chains.verification.provenance.given import Given, Origin
 NOT_GIVEN = "Not given:"
 """How the line begins; models write what follows in the language of the question."""
 _LINE = re.compile(r"^[\W_]*not[ _]given\s*[:：](.+)$", re.IGNORECASE | re.MULTILINE)
-_ASSUMING = re.compile(
-    r"(?:\b(?:assum(?:e|es|ed|ing|ption)\b|let'?s (?:say|suppose)|suppos(?:e|ing)\b|placeholder|hypothetical|made[- ]up"
-    r"|example\b|replace (?:this|with)|annahme|angenommen|nehmen wir|annehmen|supon(?:iendo|gamos|er)|asum(?:o|iendo)"
+_SUPPOSING = (
+    r"\b(?:assum(?:e|es|ed|ing|ption)\b|let'?s (?:say|suppose)|suppos(?:e|ing)\b|hypothetical"
+    r"|annahme|angenommen|nehmen wir|annehmen|supon(?:iendo|gamos|er)|asum(?:o|iendo)"
     r"|(?:en )?supposant|supposons|hypothèse|supponendo|supponiamo|ipotizz\w+|supondo|suponha\w*|assumindo|varsay\w+)"
-    r"|предполо\w+|допустим|仮定|想定|假设|假定)(?:\s*(?:that|dass|que|che)\b)?:?\s*(.*)",
+    r"|предполо\w+|допустим|仮定|想定|假设|假定"
+)
+_ASSUMING = re.compile(
+    rf"(?:({_SUPPOSING})|\b(?:placeholder|made[- ]up|example\b|replace (?:this|with)))"
+    r"(?:\s*(?:that|dass|que|che)\b)?:?\s*(.*)",
     re.IGNORECASE,
 )
 """What small models write beside a value that they have made up."""
 _SETTING = re.compile(
-    r"seed|iter|precision|toler|step|limit|bins|size|digits|width|dpi|epoch|trial|sample|attempt|max|min",
+    r"seed|\biter|_iter|precision|toler|step|limit|bins|size|digits|width|dpi|epoch|trial|sample|attempt|max|min",
     re.I,
 )
 """Names of what a program may choose by itself."""
 _MAX_TRIVIAL = 2
+_READING = re.compile(r"\b(?:open|read_\w+|read_text|input|connect)\(")
 _DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
+_BORDER = re.compile(r"-(?:01|28|29|30|31)$")
 _KNOWN = (Origin.GIVEN, Origin.DERIVED, Origin.KNOWN)
 _AROUND = " \t*_\"'()"
 _MAX_LINES, _MAX_NEEDS, _MAX_CHARS = 4, 5, 200
@@ -87,10 +94,9 @@ def assumed_values(code: str, given: Given, *, has_input: bool = False) -> tuple
     tree = parse(code)
     if tree is None:
         return ()
-    said = _assumptions(code)
-    lines = {line for node in nodes(tree, ast.Assign) for line in _lines_of_own_values(node, given)}
-    assumed = [text for line, text in said.items() if {line, line + 1} & lines]
-    dates = [] if given.numbers else _compared_dates(tree)
+    own = {line for node in nodes(tree, ast.Assign) for line in _lines_of_own_values(node, given)}
+    assumed = [one.text for one in _assumptions(code) if one.lines & own or one.is_own(given)]
+    dates = _own_dates(tree, given)
     named = [] if has_input or assumed else _named_numbers(tree, given)
     return tuple(dict.fromkeys([*assumed, *dates, *_same_values(tree, given), *named]))[:_MAX_NEEDS]
 
@@ -134,31 +140,59 @@ def _numbers_of(node: ast.expr) -> tuple[float, ...]:
     return tuple(numbers) if max(numbers, default=0.0) > _MAX_TRIVIAL else ()
 
 
-def _assumptions(code: str) -> dict[int, str]:
-    """Return what comments say is assumed, by their lines."""
-    found = {}
+@dataclass(frozen=True)
+class _Assumption:
+    """A comment that says that something is assumed.
+
+    Attributes:
+        text: What is assumed.
+        lines: The lines that it may be about, up to the next blank one.
+        is_sure: Whether it says so in a word that means nothing else, and not of a file.
+    """
+
+    text: str
+    lines: frozenset[int]
+    is_sure: bool
+
+    def is_own(self, given: Given) -> bool:
+        """Return whether nobody gave what it says: a number, or what no number is in."""
+        numbers = set(given.numbers_in(self.text))
+        origins = {given.origin(value) for value in numbers}
+        is_given = bool(numbers) and origins <= set(_KNOWN) and not numbers <= {0.0, 1.0}
+        return self.is_sure and not is_given and not given.holds(self.text)
+
+
+def _assumptions(code: str) -> list[_Assumption]:
+    """Return what comments say is assumed."""
+    lines = code.splitlines()
+    blank = [number for number, line in enumerate(lines, 1) if not line.strip()]
+    found = []
     for comment in _comments(code):
         if match := _ASSUMING.search(comment.string):
-            found[comment.start[0]] = (match[1] or comment.string).strip(f"{_AROUND}#.,:")[:_MAX_CHARS]
+            text = (match[2] or comment.string).strip(f"{_AROUND}#.,:")[:_MAX_CHARS]
+            first = comment.start[0]
+            end = next((number for number in blank if number > first), len(lines) + 1)
+            is_sure = bool(match[1]) and not _READING.search(code)
+            found.append(_Assumption(text, frozenset(range(first, end)), is_sure))
     return found
 
 
 def _lines_of_own_values(node: ast.Assign, given: Given) -> Iterator[int]:
-    """Yield the line of an assignment of plain values that nobody gave."""
+    """Yield the line of an assignment of plain values that nobody gave, even if they follow from others."""
     parts = [*ast.walk(node.value)]
     if any(isinstance(part, ast.Call | ast.Subscript) for part in parts):
         return
     constants = [part.value for part in parts if isinstance(part, ast.Constant)]
     numbers = [one for one in constants if isinstance(one, int | float) and not isinstance(one, bool)]
-    if any(given.origin(float(one)) not in _KNOWN for one in numbers):
+    if any(given.origin(float(one)) not in (Origin.GIVEN, Origin.KNOWN) for one in numbers):
         yield node.lineno
 
 
-def _compared_dates(tree: ast.AST) -> list[str]:
-    """Return the dates that a program compares with."""
-    texts = [part for node in nodes(tree, ast.Compare) for part in (node.left, *node.comparators)]
-    constants = (one.value for one in texts if isinstance(one, ast.Constant) and isinstance(one.value, str))
-    return [text for text in constants if _DAY.fullmatch(text)]
+def _own_dates(tree: ast.AST, given: Given) -> list[str]:
+    """Return the days that nobody named, but for the first and last ones of months."""
+    texts = [node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str)]
+    days = [text for text in texts if _DAY.fullmatch(text)]
+    return [day for day in days if not _BORDER.search(day) and float(day[-2:]) not in given.numbers]
 
 
 def _needs_in(*texts: str) -> tuple[str, ...]:

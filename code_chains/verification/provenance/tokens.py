@@ -34,7 +34,7 @@ TABLE = re.compile(r"[,;|\t{\[].*\n.*[,;|\t}\]]|\n.*\n", re.DOTALL)
 """A text of several lines with separators, or of many lines: data in a program."""
 DATE = re.compile(r"[12]\d{3}-\d{1,2}(?:-\d{1,2})?")
 _QUANTITY = re.compile(
-    r"price|cost|rate|speed|population|salary|wage|income|revenue|distance|fee|tax|fare|weight|height|density|mileage"
+    r"price|cost|charge|rate|speed|population|salary|wage|income|revenue|distance|fee|tax|fare|weight|height|density|mileage"
     r"|consumption|capacity|discount|interest|inflation|exchange|temperature|humidity|width|length|saving|balance|budget|\bbills?\b"
     r"|_bills?\b|\bbill_|debt|loan|deposit|payment|preis|kurs|gehalt|precio|prix|prezzo|preço|цена|курс",
     re.IGNORECASE,

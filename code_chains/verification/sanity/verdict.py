@@ -9,7 +9,13 @@ from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.determinism import prints_set_order
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Verdict
-from code_chains.verification.provenance import Given, find_invention, unanswered_subject
+from code_chains.verification.provenance import (
+    Given,
+    find_invention,
+    shown_of,
+    unanswered_subject,
+    unnamed_selection,
+)
 from code_chains.verification.provenance.needs import assumed_values, doubted_inputs
 from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
 from code_chains.verification.sanity.formats import broken_format
@@ -73,6 +79,8 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     if invention is None and lacking:
         assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
         return Verdict("unverified", "provenance", assumed)
+    if invention is None and (reason := unnamed_selection("\n".join([query, *texts]), code, given)):
+        return Verdict("unverified", "provenance", reason)
     if invention is None:
         return _verdict_on_columns(query, code, values)
     is_final = invention.kind == "assumption"
@@ -80,11 +88,11 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
 
 
 def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
-    profiles: Mapping[str, Mapping[str, str]] = values.get("profiles") or {}
-    shown = "\n".join(text for texts in profiles.values() for text in texts.values())
-    if values.get("language") not in (None, "en") or not shown:
+    shown = shown_of(values.get("profiles"))
+    asked = query if values.get("language") in (None, "en") else str(values.get("translation") or "")
+    if not asked or not shown:
         return None
-    reason = unanswered_subject(query, code, shown)
+    reason = unanswered_subject(asked, code, shown)
     return Verdict("failed", "provenance", reason) if reason else None
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from code_chains.verification.provenance import unanswered_subject
+from code_chains.verification.provenance import Given, unanswered_subject, unnamed_selection
 
 WEATHER = "- file `weather.csv`\n  columns: `day` (date), `temp` (float), `rain` (float)"
 SALES = "- file `sales.csv`\n  columns: `date` (date), `region` (text: north, south), `units` (int)"
 STAFF = "- file `staff.csv`\n  columns: `name` (text), `born` (date), `salary` (int)"
 MENU = "- file `menu.csv`\n  columns: `item` (text), `kcal` (int)"
+HARVEST = "- file `harvest.csv`\n  columns: `date` (date), `fruit` (text: plums, pears), `crates` (int)"
 METER = "- file `meter.csv`\n  columns: `date` (date), `kwh` (float)"
 LEDGER = "- file `ledger.csv`\n  columns: `date` (date), `what` (text: rent, food), `amount` (float)"
 PARCELS = "- file `parcels.csv`\n  columns: `id` (text), `kg` (float), `city` (text: Oslo, Bonn)"
@@ -51,6 +52,14 @@ READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date
             "print(df[df.rain == 0].day.count())",
             "sunshine",
         ),
+        (
+            "How many kilograms of plums were picked?",
+            HARVEST,
+            "print(df[df.fruit == 'plums'].crates.sum())",
+            "weight",
+        ),
+        ("How far did the van go in total?", SALES, "print(df.units.sum())", "distance"),
+        ("How many litres were sold in total?", SALES, "print(df.units.sum())", "volume"),
         ("Which item is the heaviest?", ORDERS, "print(df.loc[df.n.idxmax(), 'item'])", "weight"),
         ("Which product sold best?", SALES, "print(df.groupby('region').units.sum())", "product"),
     ],
@@ -93,3 +102,40 @@ def test_what_nothing_in_the_data_is_called_is_named(
 )
 def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile: str, code: str) -> None:
     assert unanswered_subject(query, READ + code, profile) == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "selected"),
+    [
+        ("Which children have a nut allergy?", "print(df[df['group'] == 'Owls'])", "`group` = `Owls`"),
+        (
+            "By how much do the women's averages differ?",
+            "print([row for row in rows if row['age_group'] == '18-29'])",
+            "`age_group` = `18-29`",
+        ),
+        ("Which was bottled first?", "print(df[df['bottles'] == 18])", "`bottles` = `18`"),
+        ("Which were late?", "print(df[df.owner == 'Okoye'])", "`owner` = `Okoye`"),
+    ],
+)
+def test_rows_that_nobody_named_are_told(query: str, code: str, selected: str) -> None:
+    reason = unnamed_selection(query, code, Given(query))
+    assert reason == f"The program selects {selected}, which the question does not name."
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("How many orders of Okoye are there?", "print(df[df['owner'] == 'Okoye'])"),
+        ("How much rent was paid?", "print(df[df['category'] == 'rent'].amount.sum())"),
+        ("How many are in category B?", "print(df[df['category'] == 'B'])"),
+        ("How many were sold in March?", "print(df[df['month'] == 3])"),
+        ("What did the first quarter bring?", "print(df[df['quarter'] == 'Q1'].amount)"),
+        ("Who has answered?", "print(df[df['state'] == 'yes'])"),
+        ("How many women are there?", "print(df[df['sex'] == 'F'])"),
+        ("What is the average?", "print([row for row in rows if row['kind'] != 'x'])"),
+        ("How many rows are there?", "if __name__ == '__main__':\n    print(len(df))"),
+        ("How many are there?", "print("),
+    ],
+)
+def test_rows_that_a_question_names_are_not(query: str, code: str) -> None:
+    assert unnamed_selection(query, code, Given(query)) == ""

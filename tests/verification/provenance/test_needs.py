@@ -51,6 +51,26 @@ def test_what_is_missing_is_read(texts: dict[str, str], needs: tuple[str, ...]) 
         ),
         ("Wie viel passt hinein?", "jetzt = 1500  # Example volume\nprint(3000 - jetzt)", "volume"),
         (
+            "How long until a battery at 62 percent is empty?",
+            "# Assuming it drains by 1% a minute\nlevel = 62\nrate = 1 / 60\nprint(level / rate)",
+            "it drains by 1% a minute",
+        ),
+        (
+            "What time is it where my sister lives?",
+            "# Assuming that she lives in this time zone\nprint(datetime.now())",
+            "she lives in this time zone",
+        ),
+        (
+            "When is a tank full at 12 litres a minute?",
+            "total_liters = 1000\nprint(total_liters / 12)",
+            "total_liters = 1000",
+        ),
+        (
+            "How much has it grown since March?",
+            "now = pd.to_datetime('2024-06-15')\nprint(df[df.day <= now])",
+            "2024-06-15",
+        ),
+        (
             "Did 4, 11 and 19 win?",
             "mine = [4, 11, 19]\ndrawn = [4, 11, 19]\nprint(mine == drawn)",
             "mine = drawn",
@@ -70,6 +90,8 @@ def test_what_a_program_says_or_shows_that_it_assumes(query: str, code: str, ass
             "What is the mean?",
             "# Assuming the file has a header\ndf = pd.read_csv('a.csv')\nprint(df.mean())",
         ),
+        ("How many in June?", "print(df[(df.day >= '2024-06-01') & (df.day <= '2024-06-30')])"),
+        ("How far is 3 m?", "# Assuming 3 m as given\n\nprint(3)"),
         ("How many since 15 May 2024?", "print((df['day'] > '2024-05-15').sum())"),
         ("Both shelves are 84 cm, and the other 84 cm.", "first = 84\nsecond = 84\nprint(first + second)"),
         ("Count from 1.", "count = 1\nstep = 1\nprint(count + step)"),
