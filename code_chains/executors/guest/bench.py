@@ -6,8 +6,8 @@ A case that ends with an error which nothing of the program can have caused is t
 from __future__ import annotations
 
 import ast
-import builtins
 import contextlib
+import functools
 import inspect
 import io
 import json
@@ -20,6 +20,7 @@ from typing import Any
 
 from . import cell, comparing, inspection
 from .clean import clean_names, is_clean
+from .patching import MonkeyPatch, follow_mocks
 from .precautions import refuse_empty_arrays, restrict_pickles
 from .printed import Comparisons, Output
 from .rpc import OutputRecorder, ProgramEndedError, RpcChannel
@@ -60,7 +61,7 @@ class Bench(Comparisons):
         """Return the names that tests, as the harness writes them, refer to."""
         return {f"_{name}": getattr(self, name) for name in NAMES} | {
             "_capsys": self.capsys,
-            "_monkeypatch": MonkeyPatch,
+            "_monkeypatch": functools.partial(MonkeyPatch, self._channel.request),
             "_begun": self.begun,
             "_count": self.count,
         }
@@ -77,6 +78,8 @@ class Bench(Comparisons):
         restrict_pickles()
         if self._facts["arrays"]:
             refuse_empty_arrays()
+        if "patch" in self._facts["tests"]:
+            follow_mocks(self._channel.request)
         if self._facts["inspects"]:
             inspection.adapt(self._facts["sources"], self._look_up)
 
@@ -355,26 +358,3 @@ def _awaited(value: Any) -> Any:
 
 def _noted(error: BaseException) -> str:
     return "; ".join([f"{type(error).__name__}: {_said(error)}", *getattr(error, "__notes__", ())])
-
-
-class MonkeyPatch:
-    """What pytest's fixture of this name gives: changes that end with the test."""
-
-    def __init__(self) -> None:
-        self._undo = contextlib.ExitStack()
-
-    def setattr(self, target: Any, name: Any, value: Any = None, raising: bool = True) -> None:
-        """Set an attribute of an object, or of what a dotted name means."""
-        if isinstance(target, str):
-            owner, _, attribute = target.rpartition(".")
-            target, name, value = sys.modules.get(owner) or __import__(owner, fromlist=["_"]), attribute, name
-        if not raising or hasattr(target, name):
-            before = getattr(target, name, None)
-            self._undo.callback(builtins.setattr, target, name, before)
-            builtins.setattr(target, name, value)
-            return
-        raise AttributeError(name)
-
-    def undo(self) -> None:
-        """Take back all changes."""
-        self._undo.close()

@@ -16,11 +16,13 @@ import os
 import sys
 import threading
 from collections import deque
+from types import FunctionType
 from typing import Any
 
 from . import cell, inspection, serialization
 from .capabilities import is_forbidden, is_namespace
 from .proxies import OPERATIONS, Remote
+from .sharing import SharedContainers
 from .surroundings import OfProgram, OfTests
 from .wire import FRAME_HEADER, Json, Read, Write, decode, encode
 
@@ -30,6 +32,8 @@ MUTABLE_TYPES = {
     *(("numpy", "ndarray"), ("pandas", "DataFrame"), ("pandas", "Series")),
 }
 """Types of arguments, by package and name, whose changes by the callee are sent back."""
+PLAIN_TYPES = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range)
+"""Types that are the same on both sides."""
 MAX_PRINTED_PARTS = 10_000
 """Parts of a call's output that the tests receive."""
 MAX_MESSAGE_CHARS = 1000
@@ -61,6 +65,8 @@ class RpcChannel:
         truthful: Classes whose objects say whether they are true, as the program defines that.
         truths: What objects have said, by number, until something is done with them.
         around: What tests have put around their calls.
+        shared: Lists, dicts and sets that were passed.
+        named_classes: Classes that tests call by a name of a class, and their objects: these say what they hold and equal.
     """
 
     incoming: int
@@ -78,6 +84,9 @@ class RpcChannel:
         self._served = OfProgram()
         self._failure: AssertionError | None = None
         self.truths: dict[int, bool] = {}
+        self.shared = SharedContainers()
+        self.named_classes = set[int]()
+        self._depth = 0
         self._numbers: dict[int, int] = {}
         self._lock = threading.RLock()
         self._read, self._write = read, write
@@ -100,6 +109,7 @@ class RpcChannel:
         message = decode(self._read_exactly(size).decode())
         if not isinstance(message, dict):
             raise ProgramEndedError
+        self.shared.take(message, self.unpack, self.pack)
         return message
 
     def _read_exactly(self, size: int) -> bytes:
@@ -115,7 +125,7 @@ class RpcChannel:
 
     def pack(self, value: Any) -> Any:
         """Return a value as JSON, or the number under which it is lent."""
-        return serialization.pack(value, self._lend)
+        return serialization.Packer(self._lend, share=self.shared.reference)(value)
 
     def unpack(self, packed: Any) -> Any:
         """Return a packed value, or a proxy for it."""
@@ -124,6 +134,8 @@ class RpcChannel:
     def _lend(self, value: Any) -> Json:
         if isinstance(value, Remote):
             return {"returned": value._number}
+        if isinstance(value, type) and value in PLAIN_TYPES:
+            return {"plain": value.__name__}
         if self.is_guarded and is_forbidden(value):
             raise TypeError(f"Tests must not hand on {value!r}: a program could forge its outcome with it.")
         if id(value) not in self._numbers:
@@ -134,14 +146,21 @@ class RpcChannel:
             "lent": self._numbers[id(value)],
             "type": type(value).__name__,
             "class": isinstance(value, type),
+            "name": value.__name__ if isinstance(value, FunctionType) else "",
         }
 
     def _borrow(self, packed: Json) -> Any:
+        if "shared" in packed:
+            return self.shared.referred(packed)
+        if "plain" in packed:
+            return next(kind for kind in PLAIN_TYPES if kind.__name__ == packed["plain"])
         if "returned" in packed:
             return self.lent[packed["returned"]]
         number = packed["lent"]
         if number not in self.borrowed:
-            self.borrowed[number] = Remote(self, number, packed["type"], packed["class"])
+            self.borrowed[number] = Remote(
+                self, number, packed["type"], packed["class"], name=str(packed.get("name", ""))
+            )
         return self.borrowed[number]
 
     # -- calls -----------------------------------------------------------------------------------------------
@@ -160,9 +179,14 @@ class RpcChannel:
         if self.is_guarded and (around := self.around.sent(arguments)):
             message["around"] = around
         with self._lock:  # The program may call the tests' functions from threads of its own.
-            self.send(message)
-            while "call" in (reply := self.receive()):
-                self.respond(reply)
+            message |= self.shared.changes(self.pack, drops=self.is_guarded and not self._depth)
+            self._depth += 1
+            try:
+                self.send(message)
+                while "call" in (reply := self.receive()):
+                    self.respond(reply)
+            finally:
+                self._depth -= 1
         self._repeat(reply)
         self.around.received(reply.get("around"), arguments)
         for argument, changed in zip(arguments, reply.get("args", ()), strict=False):
@@ -201,10 +225,13 @@ class RpcChannel:
             ):
                 reply = self._outcome(message, names)
             encode(reply)
+            reply |= self.shared.changes(self.pack)
         except BaseException as error:
             if self.is_guarded and isinstance(error, AssertionError):
                 self._failure, error = self._failure or error, AssertionError()
             reply = {"error": self._pack_error(error)}
+            with contextlib.suppress(Exception):
+                reply |= self.shared.changes(self.pack)
         reply |= changed
         if output.parts and names is not None:
             reply["printed"] = "".join(output.parts)
@@ -250,7 +277,7 @@ class RpcChannel:
             return [name for name in names if not name.startswith("__")]
         elif target == "name":
             return names[args[0]]
-        elif target in ("seed", "share_files"):
+        elif target in ("seed", "share_files", "replace", "set_variable"):
             return getattr(self._served, target)(*args, **kwargs)
         elif target == "inspect":
             return inspection.of_program(*args)

@@ -23,6 +23,8 @@ MAX_INT_BITS = 1000
 """Longer integers are packed as hexadecimal text, as JSON is slow with them and refuses the longest."""
 SCALARS: set[type] = {type(None), bool, int, float, str}
 """What JSON has."""
+CONTAINERS = frozenset([list, dict, set])
+"""What changes, and is data all through."""
 Convert = Callable[[Any], Any]
 """Packs or unpacks a part of a value."""
 ZONE = re.compile(r"UTC(?:[+-]\d\d:\d\d)?|[A-Za-z][\w+/-]{0,60}")
@@ -289,6 +291,7 @@ class Packer:
             consist of, or are refused.
         max_items: Items that the value may have.
         as_text: Kinds whose values become their text.
+        share: Takes lists, dicts and sets, and returns what stands for them, or None for those that are to be packed.
 
     Attributes:
         has_converted: Whether the packed value has other types than the value.
@@ -299,8 +302,9 @@ class Packer:
         lend: Callable[[Any], Json] | None = None,
         max_items: float = math.inf,
         as_text: frozenset[str] = frozenset(),
+        share: Callable[[Any], Json | None] | None = None,
     ) -> None:
-        self.has_converted, self._as_text = False, as_text
+        self.has_converted, self._as_text, self._share = False, as_text, share
         self._lend, self._max_items, self._items = lend, max_items, 0
         self._within = set[int]()
 
@@ -313,6 +317,8 @@ class Packer:
         kind = type(value)
         if kind in SCALARS and not is_long(value):
             return value
+        if self._share is not None and kind in CONTAINERS and (shared := self._share(value)) is not None:
+            return shared
         if kind is list and is_flat(value):
             return self.parts(value)
         if id(value) in self._within or len(self._within) >= MAX_DEPTH:
@@ -353,11 +359,6 @@ class Packer:
             return self._lend(value)
         self.has_converted = True
         return self(plain(value))
-
-
-def pack(value: Any, lend: Callable[[Any], Json] | None = None) -> Any:
-    """Return a value as JSON; see `Packer`."""
-    return Packer(lend)(value)
 
 
 REFUSED = "refused"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import builtins
 import contextlib
+import importlib
 import io
 import os
 import random
@@ -235,10 +236,26 @@ class OfProgram:
 
     def __init__(self) -> None:
         self._files: Exchange | None = None
+        self._replaced = dict[tuple[str, str], Any]()
 
     def share_files(self, known: list[str]) -> None:
         """See `OfTests`."""
         self._files = Exchange(known)
+
+    def replace(self, module: str, name: str, *value: Any) -> None:
+        """Put in place of a module's attribute what tests do, or back what was there."""
+        owner, key = importlib.import_module(module), (module, name)
+        if value:
+            self._replaced.setdefault(key, getattr(owner, name, None))
+            setattr(owner, name, value[0])
+        elif key in self._replaced:
+            setattr(owner, name, self._replaced.pop(key))
+
+    def set_variable(self, name: str, value: str | None) -> None:
+        """Set an environment variable as tests do; None removes it."""
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
 
     def seed(self, module: str, *args: Any, **options: Any) -> None:
         """Seed random numbers as the tests did."""

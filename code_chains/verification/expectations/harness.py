@@ -9,8 +9,10 @@ import json
 import re
 import symtable
 import sys
+from collections.abc import Collection, Mapping
 from operator import attrgetter
 
+from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import arguments_of, called_names, names_in, nodes, parse
 from code_chains.analysis.well_known_imports import import_line
 from code_chains.verification.expectations.assertions import free_names
@@ -19,6 +21,10 @@ from code_chains.verification.expectations.instrumentation import instrumented
 from code_chains.verification.expectations.oracles import OUTPUT, DataFlow, is_asked_for, is_mentioned
 
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_MAKERS = words(
+    "partial partialmethod cache lru_cache itemgetter attrgetter methodcaller vectorize singledispatch"
+)
+"""What makes functions."""
 _SIMILAR = 0.7
 _FILES = re.compile(
     r"\bopen\(|\b(Path|pathlib|os|glob|shutil|sqlite3)\b|\bread_\w+\(|\.load\(|tmp_path|imread"
@@ -180,16 +186,35 @@ def _top_level_names(code: str) -> dict[str, bool]:
     """Return the names that a program binds at its top level, and whether each is a function or class."""
     tree = parse(code)
     names: dict[str, bool] = {}
+    makers = set(_MAKERS)
     for node in tree.body if tree else ():
         if isinstance(node, _DEFINITIONS):
             names[node.name] = True
+            makers |= {node.name} if _makes_functions(node) else set()
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            names[node.target.id] = isinstance(node.value, ast.Lambda)
+            names[node.target.id] = _is_function(node.value, names, makers)
         elif isinstance(node, ast.Assign):
-            is_alias = isinstance(node.value, ast.Name) and names.get(node.value.id, False)
-            is_function = is_alias or isinstance(node.value, ast.Lambda)
+            is_function = _is_function(node.value, names, makers)
             names |= {target.id: is_function for target in node.targets if isinstance(target, ast.Name)}
     return names
+
+
+def _makes_functions(node: ast.stmt) -> bool:
+    """Return whether a class defines how its objects are called."""
+    methods = node.body if isinstance(node, ast.ClassDef) else []
+    return any(isinstance(method, ast.FunctionDef) and method.name == "__call__" for method in methods)
+
+
+def _is_function(value: ast.expr | None, names: Mapping[str, bool], makers: Collection[str]) -> bool:
+    """Return whether an expression is a function: an alias, a method of an object, or what makes one returns."""
+    match value:
+        case ast.Name(id=name):
+            return names.get(name, False)
+        case ast.Attribute(value=ast.Call(func=ast.Name(id=owner))):
+            return names.get(owner, False)
+        case ast.Call(func=ast.Name(id=maker) | ast.Attribute(attr=maker)):
+            return maker in makers
+    return isinstance(value, ast.Lambda)
 
 
 def _functions_of(code: str) -> list[str]:
