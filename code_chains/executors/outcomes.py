@@ -68,3 +68,9 @@ def rejected(execution: Execution, reasons: Sequence[Problem]) -> Execution:
     why = "; ".join(problem.message for problem in reasons if problem.message != REFUSED)
     message = f"The outcome was not accepted{f' ({why})' if why else ''}; the state is as it was before."
     return replace(execution, status="error", error=ErrorReport("CheckFailed", message))
+
+
+def counted(value: Any) -> int:
+    """Return a number that a program's process reported, if it is one; else 0."""
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_integer and 0 <= value < 1 << 62 else 0

@@ -1,8 +1,8 @@
 """Proxies for objects of the program, which tests hold in their own sandbox.
 
 Invariant: nothing that the program's object returns decides an assertion. An object is never asked how it compares with a
-plain value, as it could claim equality with anything, nor whether it is true; but for one that tests made of a class which they
-call by the name of a class, as that is what they test.
+plain value, as it could claim equality with anything, nor whether it is true; but for one that tests made of a class that
+they call by the name of a class, as that is what they test.
 """
 
 from __future__ import annotations

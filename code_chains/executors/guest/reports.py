@@ -22,6 +22,8 @@ def as_line(report: Json, key: bytes, number: int, folder: str) -> str:
     """
     text = json.dumps(report)
     if len(text) > MAX_REPORT_BYTES:
+        if report.get("goes_on"):
+            raise ValueError("a program that still runs could replace the file of its report")
         # Invariant: a new file under a name that no program could know, as one may have replaced any folder by a link.
         descriptor, path = tempfile.mkstemp(prefix="code_chains-report-", dir=folder)
         with os.fdopen(descriptor, "w") as file:

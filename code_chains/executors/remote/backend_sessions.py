@@ -147,9 +147,12 @@ class BackendSession(ProcessSession):
                     " BackendExecutor(…, max_sessions=0)"
                 )
                 raise ConfigurationError("executor", self._sandbox.name, remedy) from error
+            self._sandbox.discard()
             self._check_open()
             raise
         if not report or "broken" in report:
+            if self.alive:  # Neither idle for too long nor closed: a program has ended it.
+                self._sandbox.discard()
             self._end(str(report.get("broken") or "its process was killed"))
             self._check_open()
         return report

@@ -253,7 +253,7 @@ def isolation(
         closed: dict[str, Any] = {name: report[name] is True for name in PROBED if name != "environment"}
         closed["environment"] = _variables(salt).isdisjoint(report["environment"])
         closed |= dict.fromkeys(reached, False)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         shown = output[:MAX_SHOWN_CHARS]
         raise ExecutorError(f"The output of the probe inside {launcher} is malformed: {shown!r}.") from error
     return Isolation(level if all(closed.values()) else "none", launcher, **closed)

@@ -15,6 +15,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from hashlib import sha256
 from typing import Any, NoReturn, Protocol, TypeVar
 
+from code_chains.callbacks.redaction import printable
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import MAX_SHOWN_CHARS, PROBE, canary, check_required, isolation
@@ -31,6 +32,8 @@ TOO_OLD = 41
 NO_FILES = 43
 """Exit code of a command that does not find what was uploaded, as it was uploaded."""
 NOT_RUNNABLE, NOT_FOUND, TIMED_OUT = 126, 127, (124, 137)
+MAX_OUTPUT_CHARS = 1 << 18
+"""What a command may print."""
 BUNDLE = "bundle.zip"
 """All files of a run as one, since each upload takes a request or two."""
 _CHECK = f"import sys; sys.exit({TOO_OLD} * (sys.version_info < (3, 11)))"
@@ -103,7 +106,10 @@ class ProtocolSandbox:
         """Do what is to be done after an error, such as delete a sandbox that has ended."""
 
     def discard(self) -> None:
-        """Use the sandbox no more, if that is ours to decide: who ended a supervisor may have left processes."""
+        """Use the sandbox no more, if that is ours to decide.
+
+        A program of which no signed report came may have ended its supervisor, and left processes.
+        """
 
     def launch(
         self, folder: RunFolder, bundle: bytes, arguments: Sequence[str], seconds: float
@@ -156,7 +162,7 @@ class ProtocolSandbox:
 
     def _refuse(self, response: Any) -> NoReturn:
         """Raise for a probe that was not run."""
-        text = response.output.strip()[:MAX_SHOWN_CHARS]
+        text = printable(response.output.strip()[:MAX_SHOWN_CHARS])
         if response.exit_code in (NOT_RUNNABLE, NOT_FOUND, TOO_OLD):
             raise ExecutorError(f"{self.name} has no python3 that it can run, or one older than 3.11. {text}")
         message = f"{self.name} did not run the probe (exit code {response.exit_code}). {text}"
@@ -184,7 +190,7 @@ class ProtocolSandbox:
     def check_alive(self, response: Any) -> None:
         """Raise `ExecutorError` if the sandbox has ended, which a command may have been told."""
         if not self.is_alive():
-            text = response.output.strip()[-MAX_SHOWN_CHARS:]
+            text = printable(response.output.strip()[-MAX_SHOWN_CHARS:])
             raise ExecutorError(f"{self.name} ended during a run. {text}".strip(), is_retryable=True)
 
     def execution_of(self, report: Mapping[str, Any] | None, limits: Limits, found: Isolation) -> Execution:
@@ -195,7 +201,7 @@ class ProtocolSandbox:
         """
         try:
             return execution_of(report, limits, found)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ExecutorError(
                 f"{self.name} returned a malformed report: {type(error).__name__}."
             ) from error
@@ -235,6 +241,8 @@ class ProtocolSandbox:
         if not isinstance(getattr(response, "output", None), str) or not hasattr(response, "exit_code"):
             kind = type(response).__name__
             raise ExecutorError(f"{self.name}.execute returned {kind}, without output and exit code.")
+        if len(response.output) > MAX_OUTPUT_CHARS:  # Ours are short; a program may write to the same stream.
+            raise ExecutorError(f"In {self.name}, a command printed more than it was made to.")
         return response
 
     def upload(self, files: list[tuple[str, bytes]]) -> None:

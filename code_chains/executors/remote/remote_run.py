@@ -144,4 +144,4 @@ def _waiting(clock: Clock) -> float:
 
 def _working(calls: ToolCalls[Any], clock: Clock) -> float:
     """Return how long calls of tools have taken, with the ways there and back."""
-    return calls.busy_seconds + clock.transferring + 2 * clock.round_trip * len(calls.records)
+    return calls.busy_seconds + clock.transferring

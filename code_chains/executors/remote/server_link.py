@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import secrets
+import select
 import shlex
 import threading
 import time
@@ -32,7 +33,7 @@ MAX_INLINE_BYTES = 16_384
 _READ_BYTES = 1 << 16
 _MAX_WAIT_S, _MIN_WAIT_S = 15.0, 0.5
 """Seconds for which a command waits for what there is to tell; services end those that take long."""
-_MAX_ROUND_TRIP_S, _MAX_TRANSFER_S, _FULL_PAUSE_S = 5.0, 60.0, 0.2
+_MAX_ROUND_TRIP_S, _FULL_PAUSE_S = 5.0, 0.2
 _ASK = f"""
 import base64, socket, sys
 channel = socket.socket(socket.AF_UNIX)
@@ -143,7 +144,9 @@ class ServerLink:
         is_inline = len(bundle) <= MAX_INLINE_BYTES
         self._sandbox.start()  # One that has ended is replaced, which ends this server.
         if not is_inline:
-            self._sandbox.upload([(f"{self.folder.path}/{number}.zip", bundle)])
+            # Invariant: a name that no program knows, where it could have put a link.
+            request = {**request, "upload": f"{secrets.token_hex(8)}.zip"}
+            self._sandbox.upload([(f"{self.folder.path}/{request['upload']}", bundle)])
         seconds = self._limits.seconds + RUN_GRACE_S
         command = self._command(number, request, bundle if is_inline else None, bundle, seconds)
         response = self._sandbox.execute(command, seconds)
@@ -233,28 +236,34 @@ class Clock:
         self.seconds: float = seconds
         self.extra_seconds: float = extra_seconds
         self._others = others
+        self.round_trip: float = _MAX_ROUND_TRIP_S
+        """Seconds that a command takes: those of one before the program ran, which it could not make many."""
         self._started: float | None = None
         self._silent_since: float | None = None
         self.silent: float = 0.0
         """Seconds between what the program said and what it was told then."""
-        self.round_trip: float = 0.0
-        """The longest time that it took to tell it something."""
         self.transferring: float = 0.0
-        """Seconds that answers took which brought a part of something long; a program cannot make them many."""
+        """Seconds for which commands were under way that took an answer there, or brought a part of something long."""
 
-    def start(self) -> None:
-        """Begin to count."""
+    def start(self, round_trip: float) -> None:
+        """Begin to count.
+
+        Args:
+            round_trip: Seconds that the command took which started the program.
+        """
+        self.round_trip = min(round_trip, _MAX_ROUND_TRIP_S)
         self._started = time.monotonic()
 
     def note_said(self, size: int, took: float) -> None:
         """Note that the program said something, which took so long to arrive, and may wait for an answer."""
         self._silent_since = self._silent_since or time.monotonic()
         if size >= MAX_SAID_BYTES:
-            self.transferring = min(_MAX_TRANSFER_S, self.transferring + min(took, 1.0))
+            self.transferring += min(took, self.round_trip)
 
     def note_told(self, took: float) -> None:
         """Note that it was told something."""
-        self.round_trip = max(self.round_trip, min(took, _MAX_ROUND_TRIP_S))
+        # The command that brought the request took its time as well.
+        self.transferring += 2 * min(took, self.round_trip)
         if self._silent_since is not None:
             self.silent += time.monotonic() - self._silent_since
             self._silent_since = None
@@ -301,22 +310,28 @@ class _Conversation:
         self._run, clock = number, self._clock
         talk = {"channels": len(self._outgoing), "extra_seconds": clock.extra_seconds}
         # It answers once the program has begun, and can be spoken to.
+        began = time.monotonic()
         report = self._link.ask({**request, "talk": talk}, bundle, number)
-        clock.start()
-        deadline = time.monotonic() + clock.seconds + clock.extra_seconds + RUN_GRACE_S
+        clock.start(time.monotonic() - began)
         while self._incoming:
             threading.Thread(target=self._say_all, args=self._incoming.popitem(), daemon=True).start()
         while report.get("goes_on") is True:
             self._check(self._failure or self._unheard)
             self._take(report)
-            if time.monotonic() > deadline:
-                raise ExecutorError("The run did not end within its time.", is_retryable=True)
+            if self._is_overdue:
+                self._link.give_up()
+                return {}
             report = self._listen()
         self._check(self._failure)
         self._is_over = True
         if not report and self._link.is_there():
             raise ExecutorError("The service lost the answer of a run.", is_retryable=True)
         return report
+
+    @property
+    def _is_overdue(self) -> bool:
+        """Whether a program goes on though its time is spent: it has stopped or killed what would end it."""
+        return self._clock.left < -RUN_GRACE_S
 
     def _check(self, failure: Exception | None) -> None:
         """Raise if the run has no sense any more."""
@@ -348,9 +363,19 @@ class _Conversation:
         if data:
             said = b64decode(data)
             self._clock.note_said(len(said), self._took)
-            _write_all(self._outgoing.get(channel, -1), said)
+            self._pass_on(self._outgoing.get(channel, -1), said)
         for ended in report["ended"]:
             _close(self._outgoing.pop(ended, -1))
+
+    def _pass_on(self, descriptor: int, data: bytes) -> None:
+        """Write to somebody who may have gone. Invariant: who does not read stops no clock."""
+        view, room = memoryview(data), select.poll()
+        room.register(max(descriptor, 0), select.POLLOUT)
+        with contextlib.suppress(OSError):
+            while view and descriptor >= 0 and not self._is_overdue:
+                self._check(self._failure or self._unheard)
+                if room.poll(1000 * _FULL_PAUSE_S):
+                    view = view[os.write(descriptor, view[: select.PIPE_BUF]) :]
 
     def _say_all(self, channel: int, incoming: int) -> None:
         """Pass on what comes for a program, until there is no more or it has ended."""
@@ -386,14 +411,6 @@ class _Conversation:
             _close(descriptor)
         self._outgoing.clear()
         self._incoming.clear()
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    """Write to somebody who may have gone."""
-    with contextlib.suppress(OSError):
-        view = memoryview(data)
-        while view and descriptor >= 0:
-            view = view[os.write(descriptor, view) :]
 
 
 def _close(descriptor: int) -> None:

@@ -12,14 +12,15 @@ from typing import Any
 from code_chains.executors.guest.frames import FrameReader
 from code_chains.executors.guest.reports import reply_proof
 from code_chains.executors.guest.untrusted import parse
-from code_chains.executors.limits import Limits
-from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
+from code_chains.executors.limits import MAX_SECONDS, Limits
+from code_chains.executors.outcomes import RunOutcome, counted, limit_reached, reported_outcome
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.records import signal_name
 from code_chains.state import Artifact, ErrorReport, Execution, Isolation
 
 MAX_REPORT_ITEMS = 10_000
 """Items of a supervisor's report, most of which name files."""
+_REPORT = '{"report": '
 GUEST_FOLDER = Path(__file__).parents[1] / "guest"
 GUEST_FILES = {f"guest/{path.name}": path for path in GUEST_FOLDER.glob("*.py")}
 """The modules that run a program anywhere."""
@@ -28,6 +29,8 @@ GUEST_FILES = {f"guest/{path.name}": path for path in GUEST_FOLDER.glob("*.py")}
 def find_report(output: str, key: str, number: int) -> dict[str, Any] | None:
     """Return the signed report on a request among the lines of an output; None if it is missing."""
     for line in output.split("\n"):
+        if not line.startswith(_REPORT):  # A program may write to the same stream.
+            continue
         signed = parse_line(line)
         text, proof = str(signed.get("report")), str(signed.get("proof"))
         expected = reply_proof(key.encode(), number, text.encode(errors="replace").decode())
@@ -72,8 +75,8 @@ def execution_of(
         error,
         tuple(collector.artifacts),
         tuple(collector.display_data),
-        duration=float(report["seconds"]),
-        peak_memory=int(report["peak"]),
+        duration=min(max(0.0, float(report["seconds"])), MAX_SECONDS),
+        peak_memory=counted(report["peak"]),
         truncated=report["reason"] == "output" or collector.truncated,
         isolation=isolation,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.limits import Limits
-from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
+from code_chains.executors.outcomes import RunOutcome, counted, limit_reached, reported_outcome
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.records import signal_name
@@ -45,7 +45,7 @@ def build_execution(fork: Fork, limits: Limits, seconds: float, collected: Artif
         artifacts=tuple(collected.artifacts),
         display_data=tuple(collected.display_data),
         duration=float(ending.get("seconds", seconds)),
-        peak_memory=_integer(ending.get("peak")) or _integer((fork.pipes.result or {}).get("peak")),
+        peak_memory=counted(ending.get("peak")) or counted((fork.pipes.result or {}).get("peak")),
         truncated=fork.pipes.violation == "output" or collected.truncated,
         isolation=fork.supervisor.isolation,
     )
@@ -85,9 +85,3 @@ def _limit_reached(limits: Limits, ending: dict[str, Any]) -> RunOutcome:
     if error is not None and status == "timeout" and ending.get("has_lost_threads"):
         error = replace(error, message=f"{error.message} {LOST_THREADS}")
     return status, error, result
-
-
-def _integer(value: Any) -> int:
-    """Return a number that a program's process reported, if it is one."""
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_integer and 0 <= value < 1 << 62 else 0

@@ -324,7 +324,10 @@ class ToolServer(Closing):
             is_due = self._pending.pop(number, None) is not None
         if is_due:
             self._reply(number, message, data)
-            self._write()
+            with contextlib.suppress(
+                OSError
+            ):  # The program is gone, which the thread of this server notices.
+                self._write()
             if self._outbox or self._waiting:
                 self._wake()
 
@@ -350,8 +353,12 @@ class ToolServer(Closing):
             self._outbox += reply
 
     def _write(self) -> None:
-        """Write what the pipe takes, in whichever thread; the rest waits for the thread of this server."""
-        with self._lock, contextlib.suppress(OSError):
+        """Write what the pipe takes, in whichever thread; the rest waits for the thread of this server.
+
+        Raises:
+            OSError: Nobody reads it any more.
+        """
+        with self._lock, contextlib.suppress(BlockingIOError):
             if self._outgoing not in self._descriptors:
                 return
             written = os.write(self._outgoing, self._outbox[:READ_BYTES])

@@ -16,6 +16,7 @@ import os
 import signal
 import site
 import socket
+import stat
 import sys
 import time
 from functools import partial
@@ -45,19 +46,15 @@ def main() -> None:
     folder = os.getcwd()
     with open(SETTINGS, encoding="utf-8") as file:
         settings: Json = json.load(file)
-    with open(KEY, encoding="utf-8") as file:
-        key = file.read().encode()
-    # Invariant: the key is gone before a program can look for it.
-    os.remove(KEY)
     sys.path.remove(folder)
     # What isolation leaves out is for programs, not for this one.
     sys.path.append(site.getusersitepackages())
     if settings["has_request"]:
-        serve_once(folder, settings, key)
+        serve_once(folder, settings)
     reading, writing = os.pipe()
     if os.fork() == 0:
         try:
-            serve_session(folder, settings, key, writing)
+            serve_session(folder, settings, writing)
         finally:
             os._exit(70)
     os.close(writing)
@@ -65,20 +62,38 @@ def main() -> None:
         sys.stdout.write(f"\n{status.readline()}\n")
 
 
-def serve_once(folder: str, settings: Json, key: bytes) -> NoReturn:
+def take_key(folder: str) -> bytes:
+    """Return the host's secret, and remove it.
+
+    Invariant: by then all processes are there which programs are forked from, as these inherit memory; none runs yet.
+    """
+    path = os.path.join(folder, KEY)
+    with open(path, encoding="utf-8") as file:
+        key = file.read()
+    os.remove(path)
+    return key.encode()
+
+
+def serve_once(folder: str, settings: Json) -> NoReturn:
     """Run the program that came with the server, and print how it ended."""
     output = fcntl.fcntl(sys.stdout, fcntl.F_DUPFD_CLOEXEC, 3)
     with open(REQUEST, "rb") as file:
         bundle = file.read()
     os.remove(REQUEST)
     detach()
+    supervisor: SupervisorClient | None = None
+    report: Json = {}
     try:
         supervisor = SupervisorClient(folder, settings)
-        report = supervisor.run_program({"op": "run"}, bundle)
     except (OSError, RuntimeError) as error:
         processes.kill_all()
         report = {"failed": f"{type(error).__name__}: {error}"}
-    else:
+    key = take_key(folder)
+    if supervisor is not None:
+        try:
+            report = supervisor.run_program({"op": "run"}, bundle)
+        except (OSError, RuntimeError) as error:
+            report = {"failed": f"{type(error).__name__}: {error}"}
         supervisor.stop()
     line = as_line(report, key, 0, os.path.dirname(folder))
     with os.fdopen(output, "w", encoding="utf-8") as stream:
@@ -86,22 +101,30 @@ def serve_once(folder: str, settings: Json, key: bytes) -> NoReturn:
     os._exit(0)
 
 
-def serve_session(folder: str, settings: Json, key: bytes, status: int) -> NoReturn:
+def serve_session(folder: str, settings: Json, status: int) -> NoReturn:
     """Become the server of a session, and report on a pipe whether it is ready."""
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     detach()
     report: Json = {"ready": True}
+    key = b""
     try:
-        server = SessionServer(folder, key, SupervisorClient(folder, settings))
+        supervisor = SupervisorClient(folder, settings)
+        key = take_key(folder)
+        server = SessionServer(folder, key, supervisor)
     except (OSError, RuntimeError) as error:
+        processes.kill_all()
         report = {"failed": f"{type(error).__name__}: {error}"}
+        key = key or take_key(folder)
     os.write(status, as_line(report, key, 0, os.path.dirname(folder)).encode() + b"\n")
     os.close(status)
     if "failed" in report:
-        processes.kill_all()
         os._exit(70)
-    server.serve()
+    try:
+        server.serve()
+    finally:  # Invariant: nothing that a program started outlives this process.
+        supervisor.stop()
+        os._exit(70)
 
 
 def detach() -> None:
@@ -152,7 +175,10 @@ class SessionServer:
         os._exit(0)
 
     def _last_answer(self, first: Answer) -> Answer:
-        """Return what takes the report of a request: the command that asked last, if its run was talked about."""
+        """Return what takes the report of a request: the command that asked last, if its run was talked about.
+
+        Of a run that nobody asks about any more the report is dropped.
+        """
         talk, self._talk = self._talk, None
         if talk is None:
             return first
@@ -163,7 +189,7 @@ class SessionServer:
                 self._obey(talk)
                 answer = talk.take_answer()
         talk.close()
-        return answer or first
+        return answer or (lambda report: None)
 
     def _accept(self) -> tuple[socket.socket, Json, bytes] | None:
         """Return the next connection with its request; None if it is not the host's.
@@ -207,18 +233,25 @@ class SessionServer:
         """
         content = body
         if not request["is_inline"]:
-            path = os.path.join(self._folder, f"{request['number']}.zip")
-            with open(path, "rb") as file:
-                content = file.read()
-            os.remove(path)
+            content = self._uploaded(os.path.basename(request["upload"]))
         if hashlib.sha256(content).hexdigest() != request["bundle"]:
             raise ValueError("it is not complete")
         return content
 
+    def _uploaded(self, name: str) -> bytes:
+        """Return an uploaded file. Invariant: it is one, as a program may have put something else there."""
+        path = os.path.join(self._folder, name)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ValueError("it is no file")
+            os.remove(path)
+            return file.read()
+
     def _answer(self, connection: socket.socket, number: int, report: Json) -> None:
         line = as_line(report, self._key, number, os.path.dirname(self._folder))
-        connection.settimeout(ANSWER_TIMEOUT_S)
         with contextlib.suppress(OSError), connection:  # The client may be gone.
+            connection.settimeout(ANSWER_TIMEOUT_S)
             connection.sendall(line.encode())
 
     def on_cell(self, request: Json, bundle: bytes) -> Json:
@@ -269,7 +302,8 @@ class SessionServer:
         elif request["op"] == "say":
             answer(self._hear(talk, request, body))
         else:
-            talk.is_expired |= request["op"] == "expire"
+            if request["op"] == "expire":
+                talk.expired_at = talk.expired_at or time.monotonic()
             answer({"heard": True})
 
     def _hear(self, talk: Talk, request: Json, body: bytes) -> Json:

@@ -196,13 +196,17 @@ class SupervisorClient:
             self._take(ready)
             if talk and self._reply is None:
                 self._talk(talk, ready)
+            if (
+                talk and talk.expired_at is not None
+            ):  # Invariant: what a program may do to its supervisor gains no time.
+                deadline = min(deadline, talk.expired_at + REPLY_GRACE_S)
         return self._reply or {"broken": "its supervisor did not reply"}
 
     def _talk(self, talk: Talk, ready: set[int]) -> None:
         """Pass on what the program and the host say, and cut the program off once its time is spent."""
         talk.read(ready)
         talk.step(self._pipes.take_stdout())
-        if talk.is_expired and self._pipes.violation is None:
+        if talk.expired_at is not None and self._pipes.violation is None:
             self._pipes.cut_off("timeout")
             self._stop_program()
 

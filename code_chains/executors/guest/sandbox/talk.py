@@ -6,6 +6,7 @@ meanwhile, brings what the host says.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from base64 import b64encode
@@ -15,7 +16,7 @@ from ..wire import Json
 
 TELL_INTERVAL_S = 0.1
 """Time for which output is gathered."""
-MAX_SAID_BYTES, MAX_TEXT_CHARS = 8192, 2048
+MAX_SAID_BYTES, MAX_TEXT_CHARS, MAX_TEXT_BYTES = 8192, 2048, 4096
 """What one answer tells at most: longer ones would be in a file, which the program could replace while it runs."""
 MAX_INBOX_BYTES = 1 << 20
 """What may wait to be read by the program; the host says no more until there is room."""
@@ -33,13 +34,13 @@ class Talk:
 
     Attributes:
         theirs: The program's ends, for reading and writing by turns; `start` closes them.
-        is_expired: Whether the host says that the program's time is spent.
+        expired_at: When the host said that the program's time is spent.
     """
 
     def __init__(self, run: int, channels: int, extra_seconds: float) -> None:
         self.run: int = run
         self.extra_seconds: float = extra_seconds
-        self.is_expired: bool = False
+        self.expired_at: float | None = None
         self.theirs: list[int] = []
         self._from_program, self._to_program = dict[int, int](), dict[int, int]()
         for channel in range(channels):
@@ -132,7 +133,10 @@ class Talk:
     def _tell(self) -> None:
         channel, data = self._said or (0, b"")
         said = [channel, b64encode(data).decode()]
-        text, self._text = self._text[:MAX_TEXT_CHARS], self._text[MAX_TEXT_CHARS:]
+        size = MAX_TEXT_CHARS
+        while len(json.dumps(self._text[:size])) > MAX_TEXT_BYTES:
+            size //= 2
+        text, self._text = self._text[:size], self._text[size:]
         report: Json = {"goes_on": True, "printed": text, "said": said, "ended": self._ended}
         answer, self._answer = self._answer, None
         self._said, self._ended, self._told_at = None, [], time.monotonic()
