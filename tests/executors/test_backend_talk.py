@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, ExecutorError, SessionError
 from code_chains.executors import BackendExecutor, Limits
+from code_chains.executors.guest.reports import MAX_REPORT_BYTES
+from code_chains.executors.guest.sandbox.talk import MAX_SAID_BYTES, Talk
+from code_chains.executors.guest.wire import Json
+from code_chains.executors.remote import server_link
+from code_chains.executors.remote.protocol_sandbox import ProtocolSandbox
+from code_chains.executors.remote.server_link import Clock
 from code_chains.testing import ExecutorContract
 from tests.support.persistent_sandbox import PersistentSandbox
 
@@ -157,6 +166,102 @@ def test_a_tested_function_may_call_a_tool(executor: BackendExecutor) -> None:
     program_run, tests_run = executor.run_tests(program, "assert price('abcd') == 4.0", tools=[lookup])
     assert tests_run.ok, tests_run.error
     assert len(program_run.tool_calls) == 1
+
+
+KEYS = """
+import re, sys
+found, frame = set(), sys._getframe()
+while frame:
+    found |= set(re.findall(r"[0-9a-f]{64}", str(frame.f_locals)))
+    frame = frame.f_back
+with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb") as memory:
+    for line in maps:
+        places, rights = line.split()[:2]
+        start, end = (int(place, 16) for place in places.split("-"))
+        if rights[0] == "r" and "[v" not in line:
+            memory.seek(start)
+            found |= {key.decode() for key in re.findall(rb"[0-9a-f]{64}", memory.read(end - start))}
+print(*found)
+"""
+
+
+@pytest.mark.parametrize("tools", [(), (lookup,)])
+def test_no_program_finds_the_key_of_its_server(
+    executor: BackendExecutor, monkeypatch: pytest.MonkeyPatch, tools: tuple[object, ...]
+) -> None:
+    keys = list[str]()
+
+    def token(size: int) -> str:
+        keys.append(os.urandom(size).hex())
+        return keys[-1]
+
+    monkeypatch.setattr("secrets.token_hex", token)
+    done = executor.run(KEYS, tools=tools)
+    assert done.ok, done.error
+    assert not {key for key in keys if len(key) == 64} & {*done.stdout.split()}
+
+
+OTHERS = """
+import os, signal
+pid = os.getppid()
+servers = [pid, int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])]
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        f"{OTHERS}for server in servers: os.kill(server, signal.SIGKILL)\nwhile True: pass",
+        f"{OTHERS}os.kill(servers[0], signal.SIGSTOP)\nwhile True: pass",
+    ],
+    ids=["killed", "stopped"],
+)
+def test_a_sandbox_in_which_a_program_may_linger_is_used_no_more(
+    backend: PersistentSandbox, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    discarded = list[ProtocolSandbox]()
+    monkeypatch.setattr(ProtocolSandbox, "discard", lambda self: discarded.append(self))
+    monkeypatch.setattr(server_link, "RUN_GRACE_S", 3.0)
+    with BackendExecutor(backend, limits=replace(LIMITS, seconds=1)) as executor:
+        assert executor.run(program, tools=[lookup]).status == "killed"
+    assert len(discarded) == 1
+
+
+def test_a_sandbox_in_which_a_session_was_killed_is_used_no_more(
+    executor: BackendExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    discarded = list[ProtocolSandbox]()
+    monkeypatch.setattr(ProtocolSandbox, "discard", lambda self: discarded.append(self))
+    with pytest.raises(SessionError):
+        executor.session().run(
+            f"{OTHERS}for server in servers: os.kill(server, signal.SIGKILL)\nwhile True: pass"
+        )
+    assert len(discarded) == 1
+
+
+def test_what_a_program_does_to_commands_gains_it_no_time() -> None:
+    clock = Clock(10.0, 30_000.0, lambda clock: clock.transferring)
+    clock.start(0.1)
+    for _ in range(20):
+        clock.note_said(MAX_SAID_BYTES, 5.0)
+        clock.note_told(5.0)
+    assert 15.9 < clock.left <= 16.01
+
+
+def test_no_answer_during_a_run_needs_a_file() -> None:
+    answers = list[Json]()
+    talk = Talk(1, 0, 0.0)
+    talk._said = (0, b"x" * MAX_SAID_BYTES)
+    talk.listen(answers.append, 0.0)
+    talk.step("\U0001f600" * 5000)
+    assert answers[0]["printed"]
+    assert len(json.dumps(answers[0])) < MAX_REPORT_BYTES
+
+
+def test_a_command_that_prints_without_end_is_an_error_at_once(backend: PersistentSandbox) -> None:
+    sandbox = ProtocolSandbox(backend, ())
+    with pytest.raises(ExecutorError, match="printed more"):
+        sandbox.execute("yes | head -c 1000000", 10)
 
 
 def test_tests_in_the_sandbox_of_programs_are_refused(backend: PersistentSandbox) -> None:

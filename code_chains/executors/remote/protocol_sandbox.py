@@ -136,7 +136,11 @@ class ProtocolSandbox:
         folder.check()
         # Isolated, so that nothing that an earlier program left is imported.
         start = shlex.join(["python3", "-I", "-c", _START, sha256(bundle).hexdigest(), *arguments])
-        return found, self.execute(f"cd {folder.path} || exit {NO_FILES}; exec {start}", seconds)
+        try:
+            return found, self.execute(f"cd {folder.path} || exit {NO_FILES}; exec {start}", seconds)
+        except ExecutorError:
+            self.discard()
+            raise
 
     def _prepare(self, folder: RunFolder) -> Isolation:
         """Make the folder of a run, and probe the sandbox.
