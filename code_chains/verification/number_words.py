@@ -31,6 +31,7 @@ _LARGER = {
     7: "siete sept sieben sette sete семь yedi सात سبعة سبع seventh",
     8: "ocho huit acht otto oito восемь sekiz आठ ثمانية ثماني eighth eighths",
     9: "nueve neuf neun nove девять dokuz नौ تسعة تسع ninth",
+    1.5: "anderthalb eineinhalb",
     0.5: "half halves halved mitad moitié demi hälfte halb halbe metà mezzo metade meio половина половину"
     " полтора yarım yarısı आधा आधे نصف 半",
 }

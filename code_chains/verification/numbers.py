@@ -139,7 +139,12 @@ def readings(text: str) -> Iterator[str]:
 def normalized(text: str) -> str:
     """Return text with numbers written as in English, separated from scripts that use no spaces."""
     text = _LAKH.sub(lambda match: match[0].replace(",", ""), _GAP.sub("", ascii_digits(text)))
-    return _BESIDE.sub(" ", _POWER.sub(_scientific, text))
+    return apart(_POWER.sub(_scientific, text))
+
+
+def apart(text: str) -> str:
+    """Return text with its numbers separated from scripts that use no spaces."""
+    return _BESIDE.sub(" ", text)
 
 
 def _scientific(match: re.Match[str]) -> str:

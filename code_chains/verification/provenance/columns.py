@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from calendar import day_name, month_name
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from code_chains.analysis.dotted_names import words
@@ -32,7 +33,9 @@ _SUBJECTS = (
 """What a quantity is of: the noun, and another word in case that the first belongs to it."""
 _WHICH = re.compile(r"\b(?:which|what)\s+([a-z]{4,})\s+(?!is\b|are\b|was\b|were\b|the\b|of\b)")
 """What is to be chosen: it has a column of its own, or one of names."""
-_NAMING = re.compile(r"name|title|item|label|description|\bid\b|code|\bkey\b", re.IGNORECASE)
+_NAMING = re.compile(
+    r"name|nom\b|nombre|nome\b|title|item|label|description|\bid\b|code|\bkey\b", re.IGNORECASE
+)
 _MEASURE = re.compile(
     r"(?:.*[_ ])?(?:amount|value|total|reading|measurement|[kmg]?wh?|k?g|[kcm]?m|m?l|lit(?:er|re)s?|h|hours?|min(?:utes)?"
     r"|s|sec(?:onds)?|eur|usd|gbp|chf|pct|percent|degrees?|celsius|mph|kmh)",
@@ -81,6 +84,8 @@ _GENERIC = words(
 )
 """Words that name no column."""
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
+_DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
+_CALENDAR = frozenset([*_DAYS, *_MONTHS])
 _RANGE = re.compile(r"^(\d+)\s*[-–]\s*\d+$")
 _COLUMNS = re.compile(r"^\s*columns:(.*)$", re.MULTILINE)
 _NAME = re.compile(r"`([^`\n]{1,100})`")
@@ -161,12 +166,30 @@ def unnamed_selection(asked: str, code: str, given: Given) -> str:
     if tree is None:
         return ""
     asked = folded(asked)
+    if other := _other_of_calendar(asked, tree):
+        return other
     for column, value in _selections(tree):
         if isinstance(value, str) and (_is_named(column, asked) or _is_word_of(value, asked)):
             continue
         if isinstance(value, str) or given.origin(value) is Origin.UNKNOWN:
             return f"The program selects `{column}` = `{value}`, which the question does not name."
     return ""
+
+
+def _other_of_calendar(asked: str, tree: ast.AST) -> str:
+    """Return as a sentence which weekday or month a program reads in place of those that are asked for; empty if none."""
+    places = [*(node.slice for node in nodes(tree, ast.Subscript)), *nodes(tree, ast.Compare)]
+    constants = (part.value for place in places for part in nodes(place, ast.Constant))
+    found = folded(" ".join(text for text in constants if isinstance(text, str)))
+    for names in (_DAYS, _MONTHS):
+        wanted, read = ([name for name in names if _has_word(text, name)] for text in (asked, found))
+        if wanted and read and not set(wanted) & set(read):
+            return f"The program reads {read[0].title()}, and the question asks for {wanted[0].title()}."
+    return ""
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<![^\W_]){word}(?![^\W_])", text) is not None
 
 
 def _selections(tree: ast.AST) -> Iterator[tuple[str, str | float]]:
@@ -184,6 +207,8 @@ def _selections(tree: ast.AST) -> Iterator[tuple[str, str | float]]:
 def _is_word_of(value: str, asked: str) -> bool:
     """Return whether a question has a longer word of a text; a short one, a date or a yes may stand for anything."""
     parts = [*_parts(value), *_RANGE.findall(value)]
+    if value.casefold() in _CALENDAR:  # They are told by themselves, and called otherwise in other languages.
+        return True
     return not parts or folded(value) in _ANSWERS or any(_holds(asked, part) for part in parts)
 
 

@@ -12,6 +12,7 @@ from code_chains.verification.letters import folded
 from code_chains.verification.number_words import stated_in_words
 from code_chains.verification.numbers import (
     WRITTEN_NUMBER,
+    apart,
     ascii_digits,
     mantissa,
     possible_values,
@@ -99,7 +100,7 @@ class Given:
 
     @cached_property
     def _derived(self) -> set[float]:
-        """What follows from the stated numbers in one step, in any unit."""
+        """What follows from the stated numbers in one step, as a share and in thousands, too."""
         stated = self.numbers
         found = set(_in_one_step(stated))
         factors = [*stated, *map(_complement, filter(_is_percentage, stated))]
@@ -111,8 +112,8 @@ class Given:
             found.add(float(whole) + float(above) / (float(below) or 1))
         if _PARTS.search(self._text):
             found.update(whole + part for whole in stated for part in (0.25, 0.5, 0.75))
-        found.update([value / 100 for value in found])
-        return set(map(_in_any_unit, found))
+        scaled = (value * scale for value in found for scale in (1.0, 0.01, 1e3, 1e-3))
+        return set(map(_rounded, scaled))
 
     @cached_property
     def _folded(self) -> str:
@@ -130,7 +131,7 @@ class Given:
         if value in (0.0, 1.0):
             return Origin.KNOWN
         is_power = mantissa(value) == 1.0  # Powers of ten follow from anything.
-        if (_in_any_unit(value) in self._derived and not is_power) or self._is_date(value):
+        if (_rounded(value) in self._derived and not is_power) or self._is_date(value):
             return Origin.DERIVED
         if value in _KNOWN:
             return Origin.KNOWN
@@ -165,6 +166,7 @@ class Given:
 
 
 def _written(text: str) -> Iterator[float]:
+    text = apart(text)
     for match in WRITTEN_NUMBER.finditer(ascii_digits(text)):
         yield from map(abs, possible_values(match[0]))
     yield from map(float, _ORDINARY.findall(ascii_digits(text)))
@@ -200,15 +202,9 @@ def _complement(value: float) -> float:
     return 1 - value / 100
 
 
-def _in_any_unit(value: float) -> float:
-    """Return the digits of a number without its power of ten, unless there is one alone, as a 2 would be any 20 and 200."""
-    digits = mantissa(value)
-    return _rounded(value) if digits == int(digits) else digits
-
-
 def _in_one_step(stated: Iterable[float]) -> Iterator[float]:
     for value in stated:
-        yield from (value, value + 1, abs(value - 1), value + 12)
+        yield from (value, value + 1, abs(value - 1), value + 12, value * value)
         if value <= 100:
             yield from (100 - value, 100 + value)
         if 0 < value < 1:

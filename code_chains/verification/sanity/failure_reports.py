@@ -33,7 +33,7 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"(?:[^\W\d][\w ()'’./-]{0,60}[:=]\s*)?"
+    r"(?:[^\W\d][\w ()'’./:-]{0,60}[:=]\s*)?"
     r"(?:None|nan|NaN|NaT|<NA>|inf|-inf|null|undefined|\[\]|\{\}|\(\)|set\(\)|Series\(\[\].*\)"
     r"|Empty DataFrame\s+Columns:.*Index: \[\]|<[\w. ]+ at 0x[0-9a-f]+>|<(?:function|class|module|generator)\b.*>)\.?",
     re.DOTALL,

@@ -115,11 +115,25 @@ def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile:
         ),
         ("Which was bottled first?", "print(df[df['bottles'] == 18])", "`bottles` = `18`"),
         ("Which were late?", "print(df[df.owner == 'Okoye'])", "`owner` = `Okoye`"),
+        ("Welche fehlen?", "print(df[df['Gruppe'] == 'Eulen'])", "`Gruppe` = `Eulen`"),
     ],
 )
 def test_rows_that_nobody_named_are_told(query: str, code: str, selected: str) -> None:
     reason = unnamed_selection(query, code, Given(query))
     assert reason == f"The program selects {selected}, which the question does not name."
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "read"),
+    [
+        ("Who came on Thursday?", "print('On Thursday:', df[df['wednesday'] == 'yes'])", "Wednesday"),
+        ("What was sold in May?", "print(df[df['month'] == 'June'].sold.sum())", "June"),
+    ],
+)
+def test_another_day_or_month_than_was_asked_for_is_told(query: str, code: str, read: str) -> None:
+    assert unnamed_selection(query, code, Given(query)).startswith(
+        f"The program reads {read}, and the question asks"
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,6 +144,8 @@ def test_rows_that_nobody_named_are_told(query: str, code: str, selected: str) -
         ("How many are in category B?", "print(df[df['category'] == 'B'])"),
         ("How many were sold in March?", "print(df[df['month'] == 3])"),
         ("What did the first quarter bring?", "print(df[df['quarter'] == 'Q1'].amount)"),
+        ("Was war von Januar bis März?", "print(df[df['month'] == 'March'])"),
+        ("Who came on Thursday?", "print(df[df['thursday'] == 'yes'])"),
         ("Who has answered?", "print(df[df['state'] == 'yes'])"),
         ("How many women are there?", "print(df[df['sex'] == 'F'])"),
         ("What is the average?", "print([row for row in rows if row['kind'] != 'x'])"),

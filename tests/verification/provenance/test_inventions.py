@@ -40,6 +40,12 @@ MADE_UP = [
     ),
 ]
 ASSUMED = [
+    ("A recipe is for 4. How much flour for 10?", "flour_per_person = 200\nprint(flour_per_person * 10)"),
+    (
+        "The van costs 45 a day plus a charge for every mile. What are 3 days?",
+        "charge_per_mile = 0.5\nprint(45 * 3 + charge_per_mile)",
+    ),
+    ("What is my car worth in 4 years? I paid 23,900.", "print(23900 * (1 - 0.15) ** 4)"),
     ("How much is 250 euros in dollars?", "rate = 1.08\nprint(250 * rate)"),
     ("I drive 420 km. How much petrol do I need?", "consumption = 7\nprint(420 * consumption / 100)"),
     (
@@ -77,6 +83,10 @@ HONEST = [
     ("What is 15% off 80?", "print(80 * 0.85)", ()),
     ("Convert 20 °C to Fahrenheit", "print(20 * 1.8 + 32)", ()),
     ("Write 2649 in Roman numerals", "n = 2649\nfor v, s in ((900, 'CM'), (5, 'V'), (4, 'IV')):\n    n -= v\nprint(n)", ()),
+    ("1千2百円の3割引は?", "print(1200 * 0.7)", ()),
+    ("家賃が68,000円、水道代が2,900円です。合わせて?", "print(68000 + 2900)", ()),
+    ("125 € monatlich, anderthalb Jahre lang?", "print(125 * 18)", ()),
+    ("Two six-sided dice are multiplied. How likely is 6?", "print(4 / 36)", ()),
     ("What day is it today?", "from datetime import date\nprint(date.today())", ()),
     ("Roll two dice", "import random\nprint(random.randint(1, 6), random.randint(1, 6))", ()),
     ("Make up three names of customers", "print(['Alice', 'Bob', 'Carla'])", ()),
