@@ -45,7 +45,7 @@ ASSUMED = [
         "The van costs 45 a day plus a charge for every mile. What are 3 days?",
         "charge_per_mile = 0.5\nprint(45 * 3 + charge_per_mile)",
     ),
-    ("What is my car worth in 4 years? I paid 23,900.", "print(23900 * (1 - 0.15) ** 4)"),
+    ("What is my car worth in 4 years? I paid 17300.", "print(17300 * (1 - 0.15) ** 4)"),
     ("How much is 250 euros in dollars?", "rate = 1.08\nprint(250 * rate)"),
     ("I drive 420 km. How much petrol do I need?", "consumption = 7\nprint(420 * consumption / 100)"),
     (
