@@ -12,7 +12,7 @@ from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.engine import EngineExecutor, ready_engine
 from code_chains.executors.sandbox.executor import SandboxExecutor
-from code_chains.executors.sandbox.launchers import may_make_namespaces, needed_python
+from code_chains.executors.sandbox.launchers import lacking_call, may_make_namespaces, needed_python
 from code_chains.state import Level
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -81,6 +81,8 @@ def landlock_objection() -> str | None:
     """Return why Landlock and a system-call filter alone do not isolate programs here; None if one was isolated."""
     if not sys.platform.startswith("linux"):
         return "the kernel sandbox needs Linux"
+    if call := lacking_call():
+        return f"this kernel has no {call}, as that of gVisor"
     try:
         with SandboxExecutor(
             preload=(), min_idle=0, min_isolation="landlock", launcher="landlock"

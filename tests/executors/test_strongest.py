@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import logging
 import os
@@ -123,6 +124,26 @@ def test_what_a_launcher_leaves_open_does_not_end_the_search(monkeypatch: pytest
     with SandboxExecutor(preload=()) as executor:
         isolation = executor.run("1").isolation
     assert (isolation and isolation.launcher) == "namespaces"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pidfds are of Linux")
+def test_a_kernel_without_pidfds_as_that_of_gvisor_offers_no_level_of_the_sandbox(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lacking(pid: int) -> int:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    caches = (may_make_namespaces, strongest.landlock_objection, strongest._say_once)
+    for cached in caches:
+        cached.cache_clear()
+    monkeypatch.setattr(os, "pidfd_open", lacking)
+    monkeypatch.setattr(strongest, "ready_engine", lambda: None)
+    try:
+        assert strongest.strongest_level() == "wasm"
+        assert "no pidfd_open" in str(strongest.landlock_objection())
+    finally:
+        for cached in caches:
+            cached.cache_clear()
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])

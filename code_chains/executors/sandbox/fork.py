@@ -95,7 +95,8 @@ class Fork:
             self._stack, self._theirs, max_output_bytes=max_output_bytes, max_view_bytes=max_view_bytes
         )
         for descriptor in self._theirs[2:]:
-            os.fchmod(descriptor, 0o622)  # For a program of another user that opens /dev/stdout.
+            with contextlib.suppress(PermissionError):  # gVisor has pipes without modes.
+                os.fchmod(descriptor, 0o622)  # For a program of another user that opens /dev/stdout.
 
     def _close_theirs(self) -> None:
         while self._theirs:
