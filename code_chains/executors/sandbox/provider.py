@@ -250,7 +250,7 @@ class SandboxProvider:
             reasons.append(f"{', '.join(missing)} is not in force")
         hint = ""
         if "landlock" in missing:
-            hint = " Landlock alone needs Linux 6.2."
+            hint = f" Landlock alone needs Linux 6.2; {webassembly()} runs the standard library without it."
         return f"inside the sandbox {' and '.join(reasons)}.{hint}"
 
     def _unavailable(self, reason: str, *, is_temporary: bool) -> ExecutorError:
