@@ -136,6 +136,7 @@ class Bench(Comparisons):
         note = {"name": name, "line": line, "test_code": source, "status": "pass"}
         try:
             yield
+            self._channel.check_callbacks()
             if loops and self.ran == ran:
                 raise AssertionError("Nothing was asserted: what is gone through is empty")
         except ProgramEndedError:

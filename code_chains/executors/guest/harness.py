@@ -56,12 +56,9 @@ class HarnessNamespace(ProtectedNamespace):
         if name not in self._program_names:
             raise KeyError(name)
         value = self._channel.request("name", name)
-        if not isinstance(value, Remote) or not value._class:
-            return value
-        # Invariant: tests call it a class. A class in place of a function says nothing of what its objects equal.
-        if name.lstrip("_")[:1].isupper():
-            self._channel.named_classes.add(value._number)
-        return self._as_error_type(value) or value
+        if isinstance(value, Remote) and value._class and (error := self._as_error_type(value)):
+            return error
+        return value
 
     def _as_error_type(self, cls: Remote) -> type[Exception] | None:
         """Return an exception class of the program as a class that can be caught here."""

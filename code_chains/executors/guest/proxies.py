@@ -1,8 +1,7 @@
 """Proxies for objects of the program, which tests hold in their own sandbox.
 
 Invariant: nothing that the program's object returns decides an assertion. An object is never asked how it compares with a
-plain value, as it could claim equality with anything, nor whether it is true; but for one that tests made of a class that
-they call by the name of a class, as that is what they test.
+plain value, as it could claim equality with anything, nor whether it is true.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import inspect
-import itertools
 import operator
 import os
 from collections.abc import Callable, Iterator
@@ -57,13 +55,11 @@ class Channel(Protocol):
         borrowed: Proxies for the peer's objects, by number.
         truthful: Classes whose objects say whether they are true, as the program defines that.
         truths: What objects have said, by number, until something is done with them.
-        named_classes: Classes that tests call by a name of a class, and their objects.
     """
 
     borrowed: dict[int, Remote]
     truthful: frozenset[str]
     truths: dict[int, bool]
-    named_classes: set[int]
 
     def request(self, target: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Make the peer call a function by its number, or an operation by its name, and return what that returns."""
@@ -115,11 +111,7 @@ class Remote:
         borrowed = len(self._channel.borrowed)
         value = self._channel.request(self._number, *args, **kwargs)
         is_new = len(self._channel.borrowed) > borrowed
-        if not (self._class and is_new):
-            return value
-        if self._number in self._channel.named_classes and isinstance(value, Remote):
-            self._channel.named_classes.add(value._number)
-        return _marked(value, made=True)
+        return _marked(value, made=True) if self._class and is_new else value
 
     def __getattr__(self, name: str) -> Any:
         self._channel.truths.pop(self._number, None)
@@ -253,11 +245,8 @@ def _comparison(name: str) -> Callable[..., Any]:
         if isinstance(other, Remote):
             result = self._channel.request(name, self, other)
             if name == "eq" and not isinstance(result, Remote) and result:
-                _reject_universal("eq", self, other)
+                _reject_universal_equality(self, other)
             return result
-        is_asked = self._number in self._channel.named_classes and not self._class
-        if is_asked and name in ("eq", "ne", "contains"):
-            return _met(self, name, other)
         if name in ("eq", "ne"):
             return name == "ne"
         raise TypeError(
@@ -267,26 +256,16 @@ def _comparison(name: str) -> Callable[..., Any]:
     return method
 
 
-def _met(self: Remote, name: str, plain: Any) -> bool:
-    """Return what an object that a test made says of a plain value, unless it says that of any: `2 in tree`."""
-    asked = "contains" if name == "contains" else "eq"
-    said = self._channel.request(asked, self, plain) is True
-    if said:
-        _reject_universal(asked, self)
-    return said is (name != "ne")
-
-
-def _reject_universal(name: str, *proxies: Remote) -> None:
-    """Raise if an object equals a random text or number, or holds it, and thus probably everything."""
-    random = os.urandom(6)
-    for proxy, value in itertools.product(proxies, (random.hex(), int.from_bytes(random, "big"))):
-        said: Any = False
-        with contextlib.suppress(Exception):  # Its method may support objects of its own type only.
-            said = proxy._channel.request(name, proxy, value)
-        if not isinstance(said, Remote) and said:
-            does = "equal" if name == "eq" else "hold"
+def _reject_universal_equality(*proxies: Remote) -> None:
+    """Raise if an object equals a random text, and thus probably everything."""
+    random_text = os.urandom(16).hex()
+    for proxy in proxies:
+        is_equal: Any = False
+        with contextlib.suppress(Exception):  # Its __eq__ may support objects of its own type only.
+            is_equal = proxy._channel.request("eq", proxy, random_text)
+        if not isinstance(is_equal, Remote) and is_equal:
             raise TypeError(
-                f"{proxy._kind} is an object of the program that says to {does} anything: it is not to be believed"
+                f"{proxy._kind} is an object of the program that says to equal anything: it is not to be believed"
             )
 
 

@@ -32,7 +32,8 @@ MUTABLE_TYPES = {
     *(("numpy", "ndarray"), ("pandas", "DataFrame"), ("pandas", "Series")),
 }
 """Types of arguments, by package and name, whose changes by the callee are sent back."""
-PLAIN_TYPES = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range)
+_TYPES = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range)
+PLAIN_TYPES = {kind.__name__: kind for kind in _TYPES}
 """Types that are the same on both sides."""
 MAX_PRINTED_PARTS = 10_000
 """Parts of a call's output that the tests receive."""
@@ -66,7 +67,6 @@ class RpcChannel:
         truths: What objects have said, by number, until something is done with them.
         around: What tests have put around their calls.
         shared: Lists, dicts and sets that were passed.
-        named_classes: Classes that tests call by a name of a class, and their objects: these say what they hold and equal.
     """
 
     incoming: int
@@ -85,7 +85,6 @@ class RpcChannel:
         self._failure: AssertionError | None = None
         self.truths: dict[int, bool] = {}
         self.shared = SharedContainers()
-        self.named_classes = set[int]()
         self._depth = 0
         self._numbers: dict[int, int] = {}
         self._lock = threading.RLock()
@@ -134,8 +133,9 @@ class RpcChannel:
     def _lend(self, value: Any) -> Json:
         if isinstance(value, Remote):
             return {"returned": value._number}
-        if isinstance(value, type) and value in PLAIN_TYPES:
-            return {"plain": value.__name__}
+        name = value.__name__ if isinstance(value, type) else ""
+        if name and PLAIN_TYPES.get(name) is value:
+            return {"plain": name}
         if self.is_guarded and is_forbidden(value):
             raise TypeError(f"Tests must not hand on {value!r}: a program could forge its outcome with it.")
         if id(value) not in self._numbers:
@@ -153,7 +153,7 @@ class RpcChannel:
         if "shared" in packed:
             return self.shared.referred(packed)
         if "plain" in packed:
-            return next(kind for kind in PLAIN_TYPES if kind.__name__ == packed["plain"])
+            return PLAIN_TYPES[packed["plain"]]
         if "returned" in packed:
             return self.lent[packed["returned"]]
         number = packed["lent"]
@@ -167,6 +167,18 @@ class RpcChannel:
 
     def request(self, target: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Have the peer call `target`, the name of an operation or the number of an object of its own."""
+        arguments = [*args, *kwargs.values()]
+        try:
+            reply = self._reply_to(target, args, kwargs)
+            return self._outcome_of(target, arguments, reply)
+        except StopIteration as error:  # It would end whatever loop of the tests called it.
+            if target != "next":
+                raise RuntimeError("The program raised StopIteration.") from error
+            raise
+        finally:
+            self.check_callbacks()
+
+    def _reply_to(self, target: Any, args: tuple[Any, ...], kwargs: Json) -> Json:
         arguments = [*args, *kwargs.values()]
         if self.is_guarded and any(map(is_namespace, arguments)):
             raise TypeError("Tests must not hand on the names of a module: a program could change them.")
@@ -187,17 +199,24 @@ class RpcChannel:
                     self.respond(reply)
             finally:
                 self._depth -= 1
+        return reply
+
+    def _outcome_of(self, target: Any, arguments: list[Any], reply: Json) -> Any:
+        """Return what a reply says that a call returned, or raise what it raised."""
         self._repeat(reply)
         self.around.received(reply.get("around"), arguments)
         for argument, changed in zip(arguments, reply.get("args", ()), strict=False):
             update_in_place(argument, self.unpack(changed))
-        if self._failure is not None:  # Invariant: no assertion of a callback is swallowed by who calls it.
-            failure, self._failure = self._failure, None
-            raise failure
         if "error" in reply:
             raise self._received_error(target, reply["error"])
         value = self.unpack(reply["value"])
         return completed(value) if reply.get("is_coroutine") else value
+
+    def check_callbacks(self) -> None:
+        """Raise the failed assertion of a callback. Invariant: none is swallowed by who calls it, whatever it replies."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
 
     def _repeat(self, reply: Json) -> None:
         """Write what the peer printed during a call to the streams of this side."""
@@ -238,6 +257,10 @@ class RpcChannel:
         if warned.parts and names is not None:
             reply["warned"] = "".join(warned.parts)
         self.send(reply)
+
+    def refuse(self, error: Exception) -> None:
+        """Reply to a request that cannot be read."""
+        self.send({"error": self._pack_error(error), **self.shared.changes(self.pack)})
 
     def _outcome(self, message: Json, names: Json | None) -> Json:
         """Return the value of a call, with the arguments that it changed."""
@@ -303,11 +326,7 @@ class RpcChannel:
         return [types, content or self.pack(((), {})), where, text]
 
     def _received_error(self, target: Any, packed: list[Any]) -> Exception:
-        error = self._unpack_error(*packed)
-        # It would end whatever loop of the tests called it.
-        if isinstance(error, StopIteration) and target != "next":
-            return RuntimeError("The program raised StopIteration.")
-        return error
+        return self._unpack_error(*packed)
 
     def _unpack_error(self, types: list[list[str]], content: Any, note: str, text: str) -> Exception:
         """Return an exception of the peer, with a note that says where it was raised."""
@@ -428,6 +447,10 @@ def serve(channel: RpcChannel, names: Json) -> None:
     """Respond to the tests' requests until they end."""
     while True:
         try:
-            channel.respond(channel.receive(), names)
+            message = channel.receive()
         except ProgramEndedError:
             return
+        except Exception as error:  # Something in it cannot be unpacked here.
+            channel.refuse(error)
+        else:
+            channel.respond(message, names)

@@ -283,6 +283,12 @@ def kind_of(value: Any) -> str:
     return name if name in PACKERS else ""
 
 
+_COPIED = frozenset(
+    name for name in PACKERS if not name.startswith(("builtins.", "namedtuple", "collections.Order"))
+)
+"""Types whose content is never shared."""
+
+
 class Packer:
     """Packs one value as JSON with its exact types.
 
@@ -353,7 +359,9 @@ class Packer:
             return self.parts(value)
         if name := kind_of(value):
             self.has_converted |= isinstance(value, collections.defaultdict | bytearray | memoryview)
-            return str(value) if name in self._as_text else {name: PACKERS[name](value, self)}
+            # What an array or a deque consists of is a list only here.
+            pack = Packer(self._lend, as_text=self._as_text) if self._share and name in _COPIED else self
+            return str(value) if name in self._as_text else {name: PACKERS[name](value, pack)}
         is_scalar = is_number(value) or (isinstance(value, enum.Enum) and isinstance(value, int | str))
         if self._lend is not None and not is_scalar:
             return self._lend(value)
@@ -402,7 +410,7 @@ def unpack(packed: Any, borrow: Callable[[Json], Any]) -> Any:
 
     if isinstance(packed, list):
         return packed if SCALARS.issuperset(map(type, packed)) else [unpack_part(part) for part in packed]
-    kind = next(iter(packed))
+    kind = next(iter(packed), "")
     return REBUILDERS[kind](packed[kind], unpack_part) if kind in REBUILDERS else borrow(packed)
 
 

@@ -13,12 +13,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .capabilities import is_namespace
 from .serialization import is_flat
 from .wire import Json, encode
 
 KINDS: dict[str, type] = {"list": list, "dict": dict, "set": set}
-MAX_CONTAINERS, MAX_ITEMS = 500, 20_000
-"""What is shared at a time; all else is copied."""
+MAX_CONTAINERS, MAX_ITEMS, MAX_CHARS = 100, 5000, 50_000
+"""What is shared at a time, with the items within items; all else is copied. Each message looks at all of it."""
 Convert = Callable[[Any], Any]
 
 
@@ -45,12 +46,16 @@ class SharedContainers:
         self._numbers = dict[int, int]()
         self._told, self._sizes = dict[int, str](), dict[int, int]()
         self._made = self._items = 0
+        self._is_taking = False
 
     def reference(self, value: Any) -> Json | None:
         """Return what a message has in place of a container; None for one that is copied."""
         number = self._numbers.get(id(value))
         if number is None:
-            if len(self._values) >= MAX_CONTAINERS or len(value) + self._items > MAX_ITEMS:
+            if self.is_of_tests and is_namespace(value):
+                raise TypeError("Tests must not hand on the names of a module: a program could change them.")
+            size = _size(value, MAX_ITEMS - self._items)
+            if len(self._values) >= MAX_CONTAINERS or size + self._items > MAX_ITEMS:
                 return None
             number = 2 * self._made + self.is_of_tests
             self._made += 1
@@ -71,6 +76,8 @@ class SharedContainers:
         Raises:
             TypeError: An item must not be passed.
         """
+        if self._is_taking:  # Some are not filled yet.
+            return {}
         rows, done = list[Any](), set[int]()
         known = list(self._told)
         # Packing an item may add the container that it is.
@@ -105,19 +112,23 @@ class SharedContainers:
                 if type(number) is not int or number % 2 == self.is_of_tests:
                     raise ValueError("a message names a container that was never passed")
                 self._add(number, KINDS[kind]())
-        for number, kind, content in rows:
-            value = self._values[number]
-            if type(value) is KINDS[kind]:
-                _fill(value, [unpack(item) for item in content])
-                self._told[number] = encode(_content(value, pack))
+        before, self._is_taking = self._is_taking, True  # A key of the other side is asked for its hash.
+        try:
+            for number, kind, content in rows:
+                if type(self._values[number]) is KINDS[kind]:
+                    _fill(self._values[number], _renewed(self._values[number], content, unpack, pack))
+        finally:
+            self._is_taking = before
+        for number, _, _ in rows:
+            self._told[number] = encode(_content(self._values[number], pack))
         for number in message.pop("dropped", ()):
             self._forget(number)
 
     def _add(self, number: int, value: Any) -> None:
         # Invariant: it lives as long as its number, so that its id is not reused.
         self._values[number], self._numbers[id(value)] = value, number
-        self._sizes[number] = len(value)
-        self._items += len(value)
+        self._sizes[number] = _size(value, MAX_ITEMS)
+        self._items += self._sizes[number]
 
     def _forget(self, number: int) -> None:
         value = self._values.pop(number, None)
@@ -130,14 +141,34 @@ class SharedContainers:
             self._forget(number)
 
     def _unused(self, known: list[int]) -> list[int]:
-        unused = [number for number in known if _count(self._values, number) <= _UNUSED]
+        unused = [
+            number
+            for number in known
+            if _count(self._values, number) <= _UNUSED or len(self._told[number]) > MAX_CHARS
+        ]
         for number in unused:
             self._forget(number)
         return unused
 
 
+def _flat(value: Any) -> list[Any]:
+    """Return the items of a container; of a dict its keys and values by turns."""
+    return [*itertools.chain.from_iterable(value.items())] if type(value) is dict else list(value)
+
+
+def _renewed(value: Any, content: list[Any], unpack: Convert, pack: Convert) -> list[Any]:
+    """Return what a container is to hold: its own objects as far as they are as they were, which others may hold as well."""
+    own, packed = _flat(value), _content(value, pack)
+    kept = {
+        place
+        for place, (old, new) in enumerate(zip(packed, content, strict=False))
+        if isinstance(new, dict | list) and encode(old) == encode(new)
+    }
+    return [own[place] if place in kept else unpack(part) for place, part in enumerate(content)]
+
+
 def _content(value: Any, pack: Convert) -> list[Any]:
-    items = [*itertools.chain.from_iterable(value.items())] if type(value) is dict else list(value)
+    items = _flat(value)
     return items if is_flat(items) else [pack(item) for item in items]
 
 
@@ -151,3 +182,19 @@ def _fill(value: Any, items: list[Any]) -> None:
     for gone in [key for key in value if key not in new]:
         value.pop(gone) if type(value) is dict else value.discard(gone)
     value.update(new)
+    if type(value) is dict and list(value) != list(new):
+        value.clear()
+        value.update(new)
+
+
+def _size(value: Any, limit: int) -> int:
+    """Return how many items a container has, with those within that are no container of their own; few more than a limit."""
+    left, count = _flat(value) if len(value) <= limit else [], len(value)
+    while left and count <= limit:
+        part = left.pop()
+        if isinstance(part, str | bytes):
+            count += len(part) // 50
+        elif isinstance(part, tuple | frozenset):
+            count += len(part)
+            left += part
+    return count

@@ -271,7 +271,7 @@ def may_make_namespaces() -> bool:
 
 
 def lacking_call() -> str:
-    """Return which system call this kernel lacks though each level of the sandbox needs it, as gVisor's does; empty if none."""
+    """Return which system call this kernel lacks that each level of the sandbox needs, as gVisor's does; empty if none."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except OSError:

@@ -40,8 +40,24 @@ class X:
     __repr__ = __str__
 def f(x): raise ValueError(X())
 """
+RAW = """
+import gc, os, time
+def forge():
+    channel = next(o for o in gc.get_objects() if type(o).__name__ == "RpcChannel")
+    channel.send({})
+    time.sleep(9)
+"""
 UPPER = "def f(s): return s"
 TRIES: dict[str, tuple[str, str]] = {
+    "a reply that ends loops": (
+        RAW.format('{"value": {}}') + "def square(x): return x * x if x < 2 else forge()",
+        "for got, want in zip(map(square, [1, 2, 3]), [1, 4, 9]):\n    assert got == want",
+    ),
+    "a reply that hides a failure": (
+        RAW.format('{"shared": [[1001, "list", []]], "value": 1}')
+        + "def f(cb):\n    try: cb(5)\n    except BaseException: pass\n    forge()",
+        "import pytest\ndef check(x): assert x == 4\nwith pytest.raises(ValueError):\n    f(check)",
+    ),
     "a failure behind many cases": (
         "def f(n): return n if n < 500 else 0",
         "\n".join(f"assert f({number}) == {number}" for number in range(520)),

@@ -20,8 +20,6 @@ SUMMING = "    def total(self): return sum(self.items)"
 SAME = "x = []\nassert same(x, x)\nassert not same([], [])"
 FIRST = "o = [1]\nassert first([o, 2]) is o"
 LOOP = "l = knot()\nassert l[0] is l"
-TREE = "class Tree:\n    def __contains__(self, n): return {}\n    def __eq__(self, o): return {}"
-HOLDS = "assert 2 in Tree()\nassert 9 not in Tree()"
 PROGRAMS = {
     "a copy": ("verified", "def copied(l): return list(l)", COPIES),
     "no copy": ("failed", "def copied(l): return l", COPIES),
@@ -52,6 +50,34 @@ PROGRAMS = {
         "def square(n): return n * n",
         "d = {1: 2, 2: 3}\nfor key in d:\n    assert square(key) == key * key\nassert len(d) == 2",
     ),
+    "an array in a dict": (
+        "verified",
+        "import numpy as np\ndef f(d): return {'w': d['w'] * 2}",
+        "import numpy as np\nassert f({'w': np.array([1.0, 2.0])})['w'].tolist() == [2.0, 4.0]",
+    ),
+    "a deque in a list": (
+        "verified",
+        "from collections import deque\ndef f(): return [deque([1, 2])]",
+        "assert list(f()[0]) == [1, 2]",
+    ),
+    "members as keys": (
+        "verified",
+        "from enum import Enum\nclass C(Enum):\n    R = 1\n    G = 2\n"
+        "class Box:\n    def __init__(self): self.by = {C.R: [1, 2], C.G: [3]}\n"
+        "    def total(self): return sum(map(sum, self.by.values()))",
+        "b = Box()\nassert len(b.by) == 2\nassert b.total() == 6\nb.by[C.G].append(4)\nassert b.total() == 10",
+    ),
+    "a dict in another order": (
+        "verified",
+        "def turned(d, k):\n    d[k] = d.pop(k)\n    return d",
+        "d = {1: 1, 2: 2}\nassert list(turned(d, 1)) == [2, 1]\nassert list(d) == [2, 1]",
+    ),
+    "a deque that stays": (
+        "verified",
+        "from collections import deque\nclass Q:\n    def __init__(self): self.all = [deque(), []]; self.d = self.all[0]\n"
+        "    def n(self): return len(self.all[0])",
+        "q = Q()\nq.all[1].append(1)\nq.d.append(1)\nq.all.append(2)\nassert len(q.all) == 3",
+    ),
     "a decorated function": (
         "verified",
         "import functools\ndef plain(f):\n    @functools.wraps(f)\n    def g(*a): return f(*a)\n    return g",
@@ -62,9 +88,16 @@ PROGRAMS = {
         "def f(x: int) -> str: return str(x)",
         "assert f.__annotations__['return'] is str",
     ),
-    "what an object holds": ("verified", TREE.format("n == 2", "o is self"), HOLDS),
-    "an object that holds anything": ("failed", TREE.format("True", "True"), "assert 2 in Tree()"),
-    "an object that holds another": ("failed", TREE.format("n == 9", "False"), HOLDS),
+    "an object of the tests that is returned": (
+        "failed",
+        "class Solution:\n    def solve(self, x): return self\n    def __eq__(self, o): return isinstance(o, int)",
+        "s = Solution()\nassert s.solve(2) == 4",
+    ),
+    "names of a module": (
+        "failed",
+        "def f(l):\n    l[0]['floor'] = lambda x: 4\n    return l",
+        "import math\nf([vars(math)])\nassert math.floor(9.5) == 4",
+    ),
     "a class in place of a function": (
         "failed",
         "class f:\n    def __init__(self, x): pass\n    def __eq__(self, o): return isinstance(o, int) and o < 99",
