@@ -2,11 +2,12 @@
 
     python -m benchmarks.unanswerable --model local:1.5b --log unanswerable.jsonl [--questions unanswerable_third]
 
-Three times sixty questions of our own, forty of them without a file and twenty with one that lacks what is asked for. What the
-first run of the first sixty showed was used to mend rules, and so were the first fourteen of the others, which were written
-by somebody who had not seen the rules, of which the last forty-six measured, and the third sixty, which measured next. The sixty
-of `answerable` are like those, and have what they need: what is doubted there is a false alarm, unless the answer is wrong. An outcome counts as `answered` if nothing tells it from
-a computed one: no question back, no failure, and no verdict that says what was made up or what is impossible.
+Three times sixty questions of our own, forty of them without a file and twenty with one that lacks what is asked for. What
+the first run of the first sixty showed was used to mend rules, and so were the first fourteen of the second ones, written by
+somebody who had not seen the rules; the last forty-six of these measured, and then the third sixty, of another writer. The
+sixty of `answerable` are like them, and have what they need: what is doubted there is a false alarm, unless it is wrong. An
+outcome counts as `answered` if nothing tells it from a computed one: no question back, no failure, and no verdict that says
+what was made up or what is impossible.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from code_chains.executors.waiting import Operation, blocking, drive
 from code_chains.state import Execution, Isolation
 from code_chains.toolbox import ToolCalls
 
+_IDLE = "it was idle"
 IDLE_GRACE_S = 1.0
 """Seconds by which a session's server outlives the timeout: this side then knows of the end, and its reason, before."""
 
@@ -55,7 +56,7 @@ class BackendSession(ProcessSession):
         """Whether it can be used, as far as that is known without asking the sandbox."""
         is_at_rest = self._is_started and not self._lock.locked()
         if is_at_rest and time.monotonic() - self._used_at > self._timeout:
-            self._end_reason = self._end_reason or f"it was idle for {self._timeout:g} seconds"
+            self._end_reason = self._end_reason or f"{_IDLE} for {self._timeout:g} seconds"
         return self._end_reason is None
 
     def _operation(self, program: Program) -> Operation[Execution]:
@@ -165,5 +166,5 @@ class BackendSession(ProcessSession):
     def _end(self, reason: str) -> None:
         must_tell = self._is_started and not self._is_told and self._pid == os.getpid()
         self.abandon(reason)
-        if must_tell:
-            self._link.close()
+        if must_tell and not self._link.close() and not reason.startswith(_IDLE):
+            self._sandbox.discard()  # Something of it may go on.

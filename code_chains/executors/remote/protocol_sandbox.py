@@ -189,7 +189,12 @@ class ProtocolSandbox:
                 f"In {self.name}, uploaded files are not where commands look for them, or not complete."
             )
         report = find_report(response.output, key, number)
-        return self._long_report(report, max_bytes) if report and "path" in report else report
+        if report and "path" in report:
+            report = self._long_report(report, max_bytes)
+        # What a shell reads would run before each later command, and see how it is made.
+        if report and report.pop("changes_startup", False):
+            self.discard()
+        return report
 
     def check_alive(self, response: Any) -> None:
         """Raise `ExecutorError` if the sandbox has ended, which a command may have been told."""

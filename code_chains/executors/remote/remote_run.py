@@ -96,7 +96,7 @@ class RemoteRun:
             others: Callable[[Clock], float] = _waiting
             if calls := self.program.tool_calls:
                 extra_seconds += calls.max_busy_seconds
-                others = _waiting if channels else partial(_working, calls)
+                others = partial(_waiting_and_working if channels else _working, calls)
                 server = stack.enter_context(ToolServer(calls, self.limits))
                 channels.insert(0, Channel(*map(os.dup, server.theirs)))
                 server.start()
@@ -139,7 +139,12 @@ def connect(tested: RemoteRun, harness: RemoteRun) -> None:
 
 def _waiting(clock: Clock) -> float:
     """Return how long a program and its tests have waited for each other."""
-    return clock.waiting
+    return min(clock.waiting, TESTS_SECONDS)
+
+
+def _waiting_and_working(calls: ToolCalls[Any], clock: Clock) -> float:
+    """Return how long a program that is tested has waited for its tests and for its tools."""
+    return _waiting(clock) + calls.busy_seconds
 
 
 def _working(calls: ToolCalls[Any], clock: Clock) -> float:

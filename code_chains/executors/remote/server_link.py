@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 from code_chains.callbacks.redaction import printable
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest.reports import sign
-from code_chains.executors.guest.sandbox.talk import MAX_SAID_BYTES
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
 from code_chains.executors.remote.server import SERVE, server_bundle
 from code_chains.executors.remote.supervised import max_report
 from code_chains.state import Isolation
 
+LAUNCH_REQUESTS = 3
+"""Requests that a start takes."""
 RUN_GRACE_S = 20.0
 """Seconds that a run may take in the sandbox besides its program, as files are copied and processes ended."""
 MAX_INLINE_BYTES = 16_384
@@ -94,6 +95,7 @@ class ServerLink:
 
     Attributes:
         folder: Its folder in the sandbox.
+        round_trip: Seconds that a command takes, as it was before any program ran.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class ServerLink:
         self.folder: RunFolder = folder or RunFolder()
         self._key = secrets.token_hex(32)
         self._max_report = max_report(limits)
+        self.round_trip: float = 0.0
         self._numbers = itertools.count(1)
 
     def start(self) -> Isolation:
@@ -117,7 +120,9 @@ class ServerLink:
             IsolationError: Something required is open.
         """
         bundle = server_bundle(self._limits, self._key, session_timeout=self._timeout)
+        began = time.monotonic()
         found, response = self._sandbox.launch(self.folder, bundle, ["-c", SERVE], RUN_GRACE_S)
+        self.round_trip = (time.monotonic() - began) / LAUNCH_REQUESTS
         report = self._sandbox.read_report(response, self._key, 0, self._max_report)
         if report is None:
             self._sandbox.check_alive(response)
@@ -169,14 +174,18 @@ class ServerLink:
         ask = shlex.join(["python3", "-I", "-c", _ASK, *arguments])
         return f"cd {self.folder.path} 2>/dev/null || exit {NO_FILES}; exec {ask}"
 
-    def close(self) -> None:
-        """End it, and remove its folder."""
-        close = self._command(next(self._numbers), {"op": "close"}, b"", b"", GRACE_S)
+    def close(self) -> bool:
+        """End it, and remove its folder; return whether it says that it has ended everything."""
+        number = next(self._numbers)
+        close = self._command(number, {"op": "close"}, b"", b"", GRACE_S)
         # The server has removed its folder; if it is gone itself, somebody else must.
         path = self.folder.path
-        command = f"({close}) >/dev/null; chmod -R u+rwX {path} 2>/dev/null; rm -rf {path}"
-        with contextlib.suppress(ExecutorError):
-            self._sandbox.execute(command, GRACE_S + RUN_GRACE_S)
+        command = f"({close}); chmod -R u+rwX {path} 2>/dev/null; rm -rf {path}"
+        try:
+            response = self._sandbox.execute(command, GRACE_S + RUN_GRACE_S)
+            return self._sandbox.read_report(response, self._key, number, self._max_report) is not None
+        except ExecutorError:
+            return False
 
     def is_there(self) -> bool:
         """Return whether the server still answers."""
@@ -237,33 +246,31 @@ class Clock:
         self.extra_seconds: float = extra_seconds
         self._others = others
         self.round_trip: float = _MAX_ROUND_TRIP_S
-        """Seconds that a command takes: those of one before the program ran, which it could not make many."""
+        """Seconds that a command takes, as it was before any program ran."""
         self._started: float | None = None
         self._silent_since: float | None = None
         self.silent: float = 0.0
         """Seconds between what the program said and what it was told then."""
         self.transferring: float = 0.0
-        """Seconds for which commands were under way that took an answer there, or brought a part of something long."""
+        """Seconds for which commands were under way with what the program said or was told."""
 
     def start(self, round_trip: float) -> None:
         """Begin to count.
 
         Args:
-            round_trip: Seconds that the command took which started the program.
+            round_trip: Seconds that a command takes.
         """
         self.round_trip = min(round_trip, _MAX_ROUND_TRIP_S)
         self._started = time.monotonic()
 
-    def note_said(self, size: int, took: float) -> None:
+    def note_said(self, took: float) -> None:
         """Note that the program said something, which took so long to arrive, and may wait for an answer."""
         self._silent_since = self._silent_since or time.monotonic()
-        if size >= MAX_SAID_BYTES:
-            self.transferring += min(took, self.round_trip)
+        self.transferring += min(took, self.round_trip)
 
     def note_told(self, took: float) -> None:
         """Note that it was told something."""
-        # The command that brought the request took its time as well.
-        self.transferring += 2 * min(took, self.round_trip)
+        self.transferring += min(took, self.round_trip)
         if self._silent_since is not None:
             self.silent += time.monotonic() - self._silent_since
             self._silent_since = None
@@ -310,9 +317,8 @@ class _Conversation:
         self._run, clock = number, self._clock
         talk = {"channels": len(self._outgoing), "extra_seconds": clock.extra_seconds}
         # It answers once the program has begun, and can be spoken to.
-        began = time.monotonic()
         report = self._link.ask({**request, "talk": talk}, bundle, number)
-        clock.start(time.monotonic() - began)
+        clock.start(self._link.round_trip)
         while self._incoming:
             threading.Thread(target=self._say_all, args=self._incoming.popitem(), daemon=True).start()
         while report.get("goes_on") is True:
@@ -362,8 +368,9 @@ class _Conversation:
         channel, data = report["said"]
         if data:
             said = b64decode(data)
-            self._clock.note_said(len(said), self._took)
-            self._pass_on(self._outgoing.get(channel, -1), said)
+            if channel in self._outgoing:  # Otherwise nobody hears it any more.
+                self._clock.note_said(self._took)
+                self._pass_on(self._outgoing[channel], said)
         for ended in report["ended"]:
             _close(self._outgoing.pop(ended, -1))
 

@@ -35,6 +35,19 @@ CHECK_INTERVAL_S = 1.0
 """Pause between looks at the folder at rest: once it is removed, nobody can reach this process any more."""
 CLIENT_TIMEOUT_S, ANSWER_TIMEOUT_S = 1.0, 5.0
 """Time that a client may take to hand its request over, and to take the answer."""
+STARTUP_FILES = (
+    ".profile",
+    ".bash_profile",
+    ".bash_login",
+    ".bashrc",
+    ".bash_logout",
+    ".zshenv",
+    ".zprofile",
+    ".zshrc",
+    ".config/fish/config.fish",
+    ".pam_environment",
+    ".inputrc",
+)
 LISTEN_TIMEOUT_S = 60.0
 """Time until the host asks how a run has ended that it has talked to."""
 MAX_REQUEST_BYTES = 1 << 20
@@ -62,6 +75,17 @@ def main() -> None:
         sys.stdout.write(f"\n{status.readline()}\n")
 
 
+def startup_files() -> list[tuple[str, int, int, int]]:
+    """Return the files that a shell of this user reads when it starts: who changes them runs with each command."""
+    found = []
+    for name in STARTUP_FILES:
+        path = os.path.join(os.path.expanduser("~"), name)
+        with contextlib.suppress(OSError):
+            state = os.stat(path)
+            found.append((name, state.st_ino, state.st_size, state.st_mtime_ns))
+    return found
+
+
 def take_key(folder: str) -> bytes:
     """Return the host's secret, and remove it.
 
@@ -83,6 +107,7 @@ def serve_once(folder: str, settings: Json) -> NoReturn:
     detach()
     supervisor: SupervisorClient | None = None
     report: Json = {}
+    before = startup_files()
     try:
         supervisor = SupervisorClient(folder, settings)
     except (OSError, RuntimeError) as error:
@@ -95,6 +120,7 @@ def serve_once(folder: str, settings: Json) -> NoReturn:
         except (OSError, RuntimeError) as error:
             report = {"failed": f"{type(error).__name__}: {error}"}
         supervisor.stop()
+    report["changes_startup"] = startup_files() != before
     line = as_line(report, key, 0, os.path.dirname(folder))
     with os.fdopen(output, "w", encoding="utf-8") as stream:
         stream.write(f"\n{line}\n")
@@ -155,6 +181,7 @@ class SessionServer:
         self._listener.bind(SOCKET)
         self._listener.listen()
         supervisor.interrupts[self._listener.fileno()] = self._obey_meanwhile
+        self._startup_files = startup_files()
         self._talk: Talk | None = None
 
     def serve(self) -> NoReturn:
@@ -168,6 +195,7 @@ class SessionServer:
                 connection, request, body = accepted
                 answer = partial(self._answer, connection, request["number"])
                 report = self._serve_one(request, body, answer)
+                report["changes_startup"] = startup_files() != self._startup_files
                 self._last_answer(answer)(report)
                 if "broken" in report or request["op"] == "run":
                     break
