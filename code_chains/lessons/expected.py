@@ -107,6 +107,8 @@ def _notes(source: str) -> Iterator[Note]:
     tree, lines = parse(source), source.split("\n")
     description = hint = ""
     for node in _cases(tree.body if tree else []):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            continue
         first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
         is_function = isinstance(node, _FUNCTIONS)
         docstring = ast.get_docstring(node) if isinstance(node, _FUNCTIONS) else None

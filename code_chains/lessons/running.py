@@ -144,5 +144,6 @@ def _run_once(executor: Executor, submission: Submission, expected: Expected) ->
     except UntestableError as error:
         return Tested(Verdict("failed", "tests", str(error)))
     ran, tests = executor.run_tests(program, harness, files=files)
-    is_machine_slow = tests.status == "timeout" and ran.ok
+    # A program that takes too long is stopped itself; one whose tests are stopped only waited for them, or they for it.
+    is_machine_slow = tests.status == "timeout" and ran.status != "timeout"
     return Tested(verdict_of_tests(ran, tests, expectations), ran, is_machine_slow)

@@ -9,6 +9,7 @@ import pytest
 
 from code_chains import CodeChainsError, GradeChain, Lesson, SandboxExecutor, read_lesson
 from code_chains.errors import ConfigurationError
+from code_chains.state import Execution
 from code_chains.testing import ScriptedExecutor
 
 SECRET = 73519
@@ -163,6 +164,23 @@ def test_a_program_that_ends_with_an_error_is_told_its_own_line(sandbox: Sandbox
     setup = "```python setup\nprices = [1]\n```\n"
     reason = grade(sandbox, "x = 1\n\nprices[5]\n", lesson(setup + TOTAL))["verdict"].reason
     assert "IndexError: list index out of range (line 3)" in reason
+
+
+def test_tests_that_waited_for_a_program_in_vain_are_tried_again(
+    sandbox: SandboxExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = list[int]()
+    run_tests = SandboxExecutor.run_tests
+
+    def late(self: SandboxExecutor, *args: Any, **inputs: Any) -> tuple[Execution, Execution]:
+        tried.append(1)
+        if len(tried) > 1:
+            return run_tests(self, *args, **inputs)
+        return Execution("killed"), Execution("timeout")  # The machine was too slow to bring them together.
+
+    monkeypatch.setattr(SandboxExecutor, "run_tests", late)
+    assert grade(sandbox, RIGHT)["verdict"].status == "verified"
+    assert len(tried) == 2
 
 
 @pytest.mark.slow

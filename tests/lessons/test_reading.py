@@ -154,3 +154,11 @@ def test_reading_executes_nothing(tmp_path: Path) -> None:
     evil = f"open({str(mark)!r}, 'w')"
     read_lesson(f"{FRONT}## One\n```python solution\n{evil}\n```\n```python tests\nassert {evil}\n```\n")
     assert not mark.exists()
+
+
+def test_an_import_among_tests_is_no_test() -> None:
+    tests = "```python tests\nimport random\n\n# Doubles.\nassert double(2) == 4\n```"
+    lesson = read_lesson(f"---\ntitle: First\n---\n## One\n{tests}")
+    expected = lesson.steps[0].tests
+    assert expected is not None
+    assert [note.description for note in expected.notes] == ["Doubles."]
