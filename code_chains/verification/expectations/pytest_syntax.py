@@ -171,7 +171,16 @@ def _plain_test(
         lines = [*set_up.lines, "try:", f"    {call}", "finally:", *map("    {}".format, after)]
     body = "\n".join(lines)
     source.append(textwrap.indent(body, "    " * (len(cases) + 1)))
-    return rows, [test, *ast.parse("\n".join(source)).body]
+    return rows, [test, *_placed("\n".join(source), test.lineno)]
+
+
+def _placed(source: str, line: int) -> list[ast.stmt]:
+    """Return statements as if they stood in one line of the tests, by which their results are told."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr):
+            node.lineno = node.end_lineno = line
+    return tree.body
 
 
 def _passed(names: Iterable[str]) -> str:
