@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import comparing
+from .proxies import Remote
 
 _PLAIN = (int, float, bool, str, bytes, list, tuple, dict, set)
 
@@ -108,6 +109,8 @@ class Comparisons:
             return f"{source} {operator} {wanted} does not hold{given}{found}"
         texts = isinstance(left, str) and isinstance(right, str)
         hint = comparing.difference(left, right) if texts else ""
+        if got == wanted and isinstance(left, Remote):
+            hint = f"it is an object of the program's own class {left._kind}"
         said = f"{source} {verb} {got}, expected {wanted}{given}"
         return f"{said}: {hint}" if hint else said
 

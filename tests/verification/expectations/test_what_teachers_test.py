@@ -504,3 +504,10 @@ def test_programs_in_unusual_but_right_style_pass(
 def test_what_is_not_in_an_output_is_told_with_the_output(sandbox: SandboxExecutor) -> None:
     reason = verdict(sandbox, "def f(): return 'hello'", "assert 'bye' in f()").reason
     assert reason == "'bye' in 'hello' does not hold."
+
+
+def test_an_object_that_looks_like_what_was_expected_is_told_by_its_class(sandbox: SandboxExecutor) -> None:
+    code = "class Own(list): pass\ndef f(): return Own([1])"
+    assert verdict(sandbox, code, "assert f() == [1]").reason == (
+        "f() gave [1], expected [1]: it is an object of the program's own class Own."
+    )
