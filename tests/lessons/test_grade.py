@@ -168,7 +168,8 @@ def test_a_program_that_ends_with_an_error_is_told_its_own_line(sandbox: Sandbox
 
 def test_a_parametrized_test_is_told_by_its_comment(sandbox: SandboxExecutor) -> None:
     tests = (
-        "## Double\n```python tests\nimport pytest\n\n# Doubles numbers.\n@pytest.mark.parametrize('a,b', [(1, 2), (2, 4)])\n"
+        "## Double\n```python tests\nimport pytest\n\n# Doubles numbers.\n"
+        "@pytest.mark.parametrize('a,b', [(1, 2), (2, 4)])\n"
         "def test_doubles(a, b):\n    assert double(a) == b\n```\n"
     )
     reason = grade(sandbox, "def double(x): return x", lesson(tests))["verdict"].reason

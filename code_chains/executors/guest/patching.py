@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from .surroundings import set_variable
+
 Request = Callable[..., Any]
 """Makes the program's side do something by name."""
 
@@ -64,9 +66,7 @@ class MonkeyPatch:
         self.setenv(name, None)
 
     def _set_variable(self, name: str, value: str | None) -> None:
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
+        set_variable(name, value)
         self._request("set_variable", name, value)
 
     def undo(self) -> None:

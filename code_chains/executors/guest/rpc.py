@@ -170,7 +170,7 @@ class RpcChannel:
         arguments = [*args, *kwargs.values()]
         try:
             reply = self._reply_to(target, args, kwargs)
-            return self._outcome_of(target, arguments, reply)
+            return self._outcome_of(arguments, reply)
         except StopIteration as error:  # It would end whatever loop of the tests called it.
             if target != "next":
                 raise RuntimeError("The program raised StopIteration.") from error
@@ -201,14 +201,14 @@ class RpcChannel:
                 self._depth -= 1
         return reply
 
-    def _outcome_of(self, target: Any, arguments: list[Any], reply: Json) -> Any:
+    def _outcome_of(self, arguments: list[Any], reply: Json) -> Any:
         """Return what a reply says that a call returned, or raise what it raised."""
         self._repeat(reply)
         self.around.received(reply.get("around"), arguments)
         for argument, changed in zip(arguments, reply.get("args", ()), strict=False):
             update_in_place(argument, self.unpack(changed))
         if "error" in reply:
-            raise self._received_error(target, reply["error"])
+            raise self._unpack_error(*reply["error"])
         value = self.unpack(reply["value"])
         return completed(value) if reply.get("is_coroutine") else value
 
@@ -248,9 +248,7 @@ class RpcChannel:
         except BaseException as error:
             if self.is_guarded and isinstance(error, AssertionError):
                 self._failure, error = self._failure or error, AssertionError()
-            reply = {"error": self._pack_error(error)}
-            with contextlib.suppress(Exception):
-                reply |= self.shared.changes(self.pack)
+            reply = self._error_reply(error)
         reply |= changed
         if output.parts and names is not None:
             reply["printed"] = "".join(output.parts)
@@ -260,7 +258,14 @@ class RpcChannel:
 
     def refuse(self, error: Exception) -> None:
         """Reply to a request that cannot be read."""
-        self.send({"error": self._pack_error(error), **self.shared.changes(self.pack)})
+        self.send(self._error_reply(error))
+
+    def _error_reply(self, error: BaseException) -> Json:
+        """Return the reply to a request that failed, whatever else cannot be passed."""
+        reply: Json = {"error": self._pack_error(error)}
+        with contextlib.suppress(Exception):
+            reply |= self.shared.changes(self.pack)
+        return reply
 
     def _outcome(self, message: Json, names: Json | None) -> Json:
         """Return the value of a call, with the arguments that it changed."""
@@ -324,9 +329,6 @@ class RpcChannel:
         # Invariant: a program learns nothing of the places and variables of tests.
         where = "" if self.is_guarded else location(error)
         return [types, content or self.pack(((), {})), where, text]
-
-    def _received_error(self, target: Any, packed: list[Any]) -> Exception:
-        return self._unpack_error(*packed)
 
     def _unpack_error(self, types: list[list[str]], content: Any, note: str, text: str) -> Exception:
         """Return an exception of the peer, with a note that says where it was raised."""

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .capabilities import is_namespace
-from .serialization import is_flat
+from .serialization import CONTAINERS, is_flat
 from .wire import Json, encode
 
-KINDS: dict[str, type] = {"list": list, "dict": dict, "set": set}
+KINDS: dict[str, type] = {kind.__name__: kind for kind in CONTAINERS}
 MAX_CONTAINERS, MAX_ITEMS, MAX_CHARS = 100, 5000, 50_000
 """What is shared at a time, with the items within items; all else is copied. Each message looks at all of it."""
 Convert = Callable[[Any], Any]
@@ -59,7 +59,7 @@ class SharedContainers:
                 return None
             number = 2 * self._made + self.is_of_tests
             self._made += 1
-            self._add(number, value)
+            self._add(number, value, size)
         return {"shared": number}
 
     def referred(self, packed: Json) -> Any:
@@ -78,24 +78,22 @@ class SharedContainers:
         """
         if self._is_taking:  # Some are not filled yet.
             return {}
-        rows, done = list[Any](), set[int]()
+        rows, told = list[Any](), dict[int, str]()
         known = list(self._told)
         # Packing an item may add the container that it is.
-        while left := [number for number in self._values if number not in done]:
+        while left := [number for number in self._values if number not in told]:
             for number in left:
-                done.add(number)
                 value = self._values[number]
                 try:
                     content = _content(value, pack)
-                    told = encode(content)
+                    told[number] = encode(content)
                 except BaseException:
                     self._forget(number)
                     self._forget_new()
                     raise
-                if self._told.get(number) != told:
+                if self._told.get(number) != told[number]:
                     rows.append([number, type(value).__name__, content])
-        for number, _, content in rows:
-            self._told[number] = encode(content)
+        self._told.update(told)
         # What was changed is said before it is forgotten: `stack.items.append(1)`.
         dropped = self._unused(known) if drops else []
         return {"shared": rows, "dropped": dropped} if rows or dropped else {}
@@ -111,7 +109,7 @@ class SharedContainers:
             if number not in self._values:
                 if type(number) is not int or number % 2 == self.is_of_tests:
                     raise ValueError("a message names a container that was never passed")
-                self._add(number, KINDS[kind]())
+                self._add(number, KINDS[kind](), 0)
         before, self._is_taking = self._is_taking, True  # A key of the other side is asked for its hash.
         try:
             for number, kind, content in rows:
@@ -124,11 +122,11 @@ class SharedContainers:
         for number in message.pop("dropped", ()):
             self._forget(number)
 
-    def _add(self, number: int, value: Any) -> None:
+    def _add(self, number: int, value: Any, size: int) -> None:
         # Invariant: it lives as long as its number, so that its id is not reused.
         self._values[number], self._numbers[id(value)] = value, number
-        self._sizes[number] = _size(value, MAX_ITEMS)
-        self._items += self._sizes[number]
+        self._sizes[number] = size
+        self._items += size
 
     def _forget(self, number: int) -> None:
         value = self._values.pop(number, None)

@@ -231,6 +231,13 @@ class OfTests:
             sys.stdin.seek(max(0, end - len(unread)))
 
 
+def set_variable(name: str, value: str | None) -> None:
+    """Set an environment variable; None removes it."""
+    os.environ.pop(name, None)
+    if value is not None:
+        os.environ[name] = value
+
+
 class OfProgram:
     """What the tests have put around a call that the program serves."""
 
@@ -251,11 +258,7 @@ class OfProgram:
         elif key in self._replaced:
             setattr(owner, name, self._replaced.pop(key))
 
-    def set_variable(self, name: str, value: str | None) -> None:
-        """Set an environment variable as tests do; None removes it."""
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
+    set_variable = staticmethod(set_variable)
 
     def seed(self, module: str, *args: Any, **options: Any) -> None:
         """Seed random numbers as the tests did."""

@@ -164,8 +164,8 @@ class BackendExecutor(RemoteExecutor):
         found = link.start()
         try:
             report = run.report_of(link, {"op": "run"})
-        except LostServerError as error:
-            if not error.was_never_there:
+        except ExecutorError as error:
+            if not isinstance(error, LostServerError) or not error.was_never_there:
                 remote.discard()
                 raise
             if run.must_talk:
@@ -174,9 +174,6 @@ class BackendExecutor(RemoteExecutor):
             self._has_server = False  # Nobody can watch there.
             remote.remove(folder)
             return self._run_once(remote, folder, run.bundle, run.limits)
-        except ExecutorError:
-            remote.discard()
-            raise
         if not report and run.is_harness:  # There is no program that could have killed anything.
             raise ExecutorError(f"{remote.name} lost the run of the tests.", is_retryable=True)
         return run.finish(self._execution(remote, report, run.limits, found))

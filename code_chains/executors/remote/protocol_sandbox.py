@@ -184,17 +184,23 @@ class ProtocolSandbox:
         Raises:
             ExecutorError: The sandbox lost a file.
         """
+        try:
+            report = self._report(response, key, number, max_bytes)
+        except ExecutorError:
+            self.discard()
+            raise
+        # What a shell reads would run before each later command, and see how it is made.
+        if report and report.pop("changes_startup", False):
+            self.discard()
+        return report
+
+    def _report(self, response: Any, key: str, number: int, max_bytes: int) -> dict[str, Any] | None:
         if response.exit_code == NO_FILES:
             raise ExecutorError(
                 f"In {self.name}, uploaded files are not where commands look for them, or not complete."
             )
         report = find_report(response.output, key, number)
-        if report and "path" in report:
-            report = self._long_report(report, max_bytes)
-        # What a shell reads would run before each later command, and see how it is made.
-        if report and report.pop("changes_startup", False):
-            self.discard()
-        return report
+        return self._long_report(report, max_bytes) if report and "path" in report else report
 
     def check_alive(self, response: Any) -> None:
         """Raise `ExecutorError` if the sandbox has ended, which a command may have been told."""

@@ -123,7 +123,7 @@ class RemoteExecutor(ExternalExecutor):
         bundle = server_bundle(limits, key, request=request)
         started = time.monotonic()
         found, response = sandbox.launch(folder, bundle, ["-c", SERVE], limits.seconds + GRACE_S)
-        report = self._report_of(sandbox, response, key, limits)
+        report = sandbox.read_report(response, key, 0, max_report(limits))
         # A program that kills its supervisor ends the command in the same way, but before.
         is_late = time.monotonic() - started >= limits.seconds
         if report is None and is_late and response.exit_code in TIMED_OUT:
@@ -132,15 +132,6 @@ class RemoteExecutor(ExternalExecutor):
         if report is None:
             sandbox.check_alive(response)
         return self._execution(sandbox, report or {}, limits, found)
-
-    def _report_of(
-        self, sandbox: ProtocolSandbox, response: Any, key: str, limits: Limits
-    ) -> dict[str, Any] | None:
-        try:
-            return sandbox.read_report(response, key, 0, max_report(limits))
-        except ExecutorError:
-            sandbox.discard()
-            raise
 
     def _execution(
         self, sandbox: ProtocolSandbox, report: dict[str, Any], limits: Limits, found: Isolation

@@ -377,9 +377,9 @@ class _Conversation:
     def _pass_on(self, descriptor: int, data: bytes) -> None:
         """Write to somebody who may have gone. Invariant: who does not read stops no clock."""
         view, room = memoryview(data), select.poll()
-        room.register(max(descriptor, 0), select.POLLOUT)
+        room.register(descriptor, select.POLLOUT)
         with contextlib.suppress(OSError):
-            while view and descriptor >= 0 and not self._is_overdue:
+            while view and not self._is_overdue:
                 self._check(self._failure or self._unheard)
                 if room.poll(1000 * _FULL_PAUSE_S):
                     view = view[os.write(descriptor, view[: select.PIPE_BUF]) :]

@@ -324,9 +324,8 @@ class ToolServer(Closing):
             is_due = self._pending.pop(number, None) is not None
         if is_due:
             self._reply(number, message, data)
-            with contextlib.suppress(
-                OSError
-            ):  # The program is gone, which the thread of this server notices.
+            # If the program is gone, the thread of this server notices.
+            with contextlib.suppress(OSError):
                 self._write()
             if self._outbox or self._waiting:
                 self._wake()

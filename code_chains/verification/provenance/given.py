@@ -84,7 +84,7 @@ class Given:
     @cached_property
     def numbers(self) -> list[float]:
         """The numbers that are stated, in digits or in words, each once."""
-        texts = (_written, stated_in_words, _of_clocks, _of_other_bases)
+        texts = (written_numbers, stated_in_words, _of_clocks, _of_other_bases)
         stated = itertools.chain.from_iterable(read(self._text) for read in texts)
         return list(dict.fromkeys(itertools.islice(stated, _MAX_NUMBERS)))
 
@@ -138,11 +138,6 @@ class Given:
         is_small = value == int(value) and (value <= _MAX_SMALL or value in _YEARS)
         return Origin.WEAK if is_small or value in _COMMON or is_power else Origin.UNKNOWN
 
-    @staticmethod
-    def numbers_in(text: str) -> list[float]:
-        """Return the numbers that a text states in digits."""
-        return list(_written(text))
-
     def times_stated(self, value: float) -> int:
         """Return how often a number is stated in plain digits."""
         return [float(written) for written in _ORDINARY.findall(self._text)].count(value)
@@ -154,18 +149,19 @@ class Given:
     def holds(self, text: str) -> bool:
         """Return whether most of the words of a text were given."""
         words = set(_words(text))
-        if any(self.origin(value) is not Origin.GIVEN for value in _written(text)):
+        if any(self.origin(value) is not Origin.GIVEN for value in written_numbers(text)):
             return False
         is_whole = folded(text.strip()) in self._folded
         return is_whole or len(words & self._words) * 2 > len(words) or not words
 
     def is_example(self, written: str) -> bool:
         """Return whether a number, as a program writes it, stands in an example of another task."""
-        shown = set(map(mantissa, _written(self._examples)))
-        return any(mantissa(value) in shown for value in _written(written))
+        shown = set(map(mantissa, written_numbers(self._examples)))
+        return any(mantissa(value) in shown for value in written_numbers(written))
 
 
-def _written(text: str) -> Iterator[float]:
+def written_numbers(text: str) -> Iterator[float]:
+    """Yield the numbers that a text states in digits, in each way that they may be read."""
     text = apart(text)
     for match in WRITTEN_NUMBER.finditer(ascii_digits(text)):
         yield from map(abs, possible_values(match[0]))

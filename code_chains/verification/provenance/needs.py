@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from code_chains.analysis.parsing import nodes, parse
-from code_chains.verification.provenance.given import Given, Origin
+from code_chains.verification.provenance.given import Given, Origin, written_numbers
 
 NOT_GIVEN = "Not given:"
 """How the line begins; models write what follows in the language of the question."""
@@ -156,7 +156,7 @@ class _Assumption:
 
     def is_own(self, given: Given) -> bool:
         """Return whether nobody gave what it says: a number, or what no number is in."""
-        numbers = set(given.numbers_in(self.text))
+        numbers = set(written_numbers(self.text))
         origins = {given.origin(value) for value in numbers}
         is_given = bool(numbers) and origins <= set(_KNOWN) and not numbers <= {0.0, 1.0}
         return self.is_sure and not is_given and not given.holds(self.text)

@@ -48,6 +48,7 @@ STARTUP_FILES = (
     ".pam_environment",
     ".inputrc",
 )
+"""What shells of a user read when they start."""
 LISTEN_TIMEOUT_S = 60.0
 """Time until the host asks how a run has ended that it has talked to."""
 MAX_REQUEST_BYTES = 1 << 20
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def startup_files() -> list[tuple[str, int, int, int]]:
-    """Return the files that a shell of this user reads when it starts: who changes them runs with each command."""
+    """Return the state of the files that shells of this user read: who changes them runs with each command."""
     found = []
     for name in STARTUP_FILES:
         path = os.path.join(os.path.expanduser("~"), name)

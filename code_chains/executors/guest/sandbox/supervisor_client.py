@@ -196,9 +196,8 @@ class SupervisorClient:
             self._take(ready)
             if talk and self._reply is None:
                 self._talk(talk, ready)
-            if (
-                talk and talk.expired_at is not None
-            ):  # Invariant: what a program may do to its supervisor gains no time.
+            # Invariant: what a program may do to its supervisor gains no time.
+            if talk and talk.expired_at is not None:
                 deadline = min(deadline, talk.expired_at + REPLY_GRACE_S)
         return self._reply or {"broken": "its supervisor did not reply"}
 
