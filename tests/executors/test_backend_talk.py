@@ -219,40 +219,31 @@ servers = [pid, int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[
 def test_a_sandbox_in_which_a_program_may_linger_is_used_no_more(
     backend: PersistentSandbox, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
-    discarded = list[ProtocolSandbox]()
-    monkeypatch.setattr(ProtocolSandbox, "discard", lambda self: discarded.append(self))
     monkeypatch.setattr(server_link, "RUN_GRACE_S", 3.0)
     with BackendExecutor(backend, limits=replace(LIMITS, seconds=1)) as executor:
         assert executor.run(program, tools=[lookup]).status == "killed"
-    assert len(discarded) == 1
+        with pytest.raises(ExecutorError, match="Replace the sandbox"):
+            executor.run("1")
 
 
-def test_a_sandbox_in_which_a_session_was_killed_is_used_no_more(
-    executor: BackendExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    discarded = list[ProtocolSandbox]()
-    monkeypatch.setattr(ProtocolSandbox, "discard", lambda self: discarded.append(self))
+def test_a_sandbox_in_which_a_session_was_killed_is_used_no_more(executor: BackendExecutor) -> None:
     with pytest.raises(SessionError):
         executor.session().run(
             f"{OTHERS}for server in servers: os.kill(server, signal.SIGKILL)\nwhile True: pass"
         )
-    assert discarded
+    with pytest.raises(ExecutorError, match="Replace the sandbox"):
+        executor.run("1")
 
 
-def test_a_sandbox_whose_shell_was_changed_is_used_no_more(
-    executor: BackendExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    discarded = list[ProtocolSandbox]()
-    monkeypatch.setattr(ProtocolSandbox, "discard", lambda self: discarded.append(self))
+def test_a_sandbox_whose_shell_was_changed_is_used_no_more(backend: PersistentSandbox) -> None:
     write = "import os\nwith open(os.path.expanduser('~/.profile'), {!r}) as file: file.write('')"
-    with executor.session() as session:
+    with BackendExecutor(backend, limits=LIMITS) as executor, executor.session() as session:
         session.run("1")
-        assert not discarded
         assert session.run(write.format("a")).ok
-    assert discarded
-    discarded.clear()
-    assert executor.run("1").ok
-    assert not discarded
+        with pytest.raises(ExecutorError, match="Replace the sandbox"):
+            session.run("1")
+    with BackendExecutor(backend, limits=LIMITS) as executor:
+        assert executor.run("1").ok
 
 
 def test_what_a_program_does_to_commands_gains_it_no_time() -> None:

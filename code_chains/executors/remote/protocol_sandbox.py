@@ -93,6 +93,7 @@ class ProtocolSandbox:
         self.required_isolation: tuple[str, ...] = check_required(required_isolation)
         self._backend = backend
         self._takes_timeout = _takes(backend.execute, "timeout")
+        self._is_discarded = False
 
     @property
     def name(self) -> str:
@@ -100,16 +101,26 @@ class ProtocolSandbox:
         return type(self._backend).__name__
 
     def start(self) -> None:
-        """Make sure that there is a sandbox."""
+        """Make sure that there is a sandbox.
+
+        Raises:
+            ExecutorError: It was discarded.
+        """
+        if self._is_discarded:
+            raise ExecutorError(
+                f"A program in {self.name} may still run unwatched: it ended its supervisor, or no report of it came."
+                " Replace the sandbox, and make another executor of it."
+            )
 
     def give_up(self) -> None:
         """Do what is to be done after an error, such as delete a sandbox that has ended."""
 
     def discard(self) -> None:
-        """Use the sandbox no more, if that is ours to decide.
+        """Use the sandbox no more.
 
-        A program of which no signed report came may have ended its supervisor, and left processes.
+        A program of which no signed report came may have ended its supervisor, and left processes that change later runs.
         """
+        self._is_discarded = True
 
     def launch(
         self, folder: RunFolder, bundle: bytes, arguments: Sequence[str], seconds: float
