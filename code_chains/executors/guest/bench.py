@@ -11,10 +11,13 @@ import functools
 import inspect
 import io
 import json
+import os
 import re
 import sys
+import tempfile
 import unittest
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -61,6 +64,7 @@ class Bench(Comparisons):
         """Return the names that tests, as the harness writes them, refer to."""
         return {f"_{name}": getattr(self, name) for name in NAMES} | {
             "_capsys": self.capsys,
+            "_tmp_path": self.tmp_path,
             "_monkeypatch": functools.partial(MonkeyPatch, self._channel.request),
             "_begun": self.begun,
             "_count": self.count,
@@ -112,6 +116,11 @@ class Bench(Comparisons):
                 return Captured((Output(out.taken()), Output(err.taken())))
 
         return Capture()
+
+    def tmp_path(self) -> Path:
+        """Return what pytest's fixture of this name gives: a folder, which the program has, too."""
+        path = Path(tempfile.mkdtemp(dir="."))  # Below the working directory: what is shared.
+        return path.resolve() if "chdir" in self._facts["tests"] else Path(os.path.relpath(path))
 
     # -- cases -----------------------------------------------------------------------------------------------
 

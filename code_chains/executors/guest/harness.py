@@ -8,7 +8,7 @@ from typing import Any
 
 from .bench import Bench
 from .capabilities import ProtectedNamespace
-from .proxies import Remote, condition
+from .proxies import Remote, condition, let_compare
 from .rpc import RpcChannel, error_type
 from .wire import Json
 
@@ -58,6 +58,8 @@ class HarnessNamespace(ProtectedNamespace):
         value = self._channel.request("name", name)
         if isinstance(value, Remote) and value._class and (error := self._as_error_type(value)):
             return error
+        if isinstance(value, Remote) and value._class and name[:1].isupper():
+            let_compare(value, compares=True)
         return value
 
     def _as_error_type(self, cls: Remote) -> type[Exception] | None:

@@ -65,6 +65,11 @@ class MonkeyPatch:
             raise KeyError(name)
         self.setenv(name, None)
 
+    def chdir(self, path: Any) -> None:
+        """Change the working directory; the program follows with the next call."""
+        self._undo.callback(os.chdir, os.getcwd())
+        os.chdir(path)
+
     def _set_variable(self, name: str, value: str | None) -> None:
         set_variable(name, value)
         self._request("set_variable", name, value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import inspect
+import math
 import operator
 import os
 from collections.abc import Callable, Iterator
@@ -81,6 +82,11 @@ class Remote:
         mixed: Whether it results from that: it does not convert to a plain number, or `abs(f(2) - 4) < 1e-9`
             would hold for a class `f` that lies.
         name: What a function of the tests is called, for a decorator of the program.
+
+    Attributes:
+        _compares: Of a class, and of objects that the tests make by calling it: whether they may be compared with plain
+            values, as in `Money(5) > 4`, and so may what two of them make. Those with the name of a class in the tests do; a
+            class in place of a function, `clamp(5, 1, 3) >= 1`, never does.
     """
 
     def __init__(
@@ -102,6 +108,7 @@ class Remote:
             "_made": made,
             "_mixed": mixed,
             "_name": name,
+            "_compares": False,
         }
         for name, value in own.items():
             object.__setattr__(self, name, value)
@@ -111,7 +118,7 @@ class Remote:
         borrowed = len(self._channel.borrowed)
         value = self._channel.request(self._number, *args, **kwargs)
         is_new = len(self._channel.borrowed) > borrowed
-        return _marked(value, made=True) if self._class and is_new else value
+        return _marked(value, made=True, compares=self._compares) if self._class and is_new else value
 
     def __getattr__(self, name: str) -> Any:
         self._channel.truths.pop(self._number, None)
@@ -184,12 +191,18 @@ def _bases(value: Remote) -> tuple[Any, ...]:
     return tuple(getattr(builtins, base) if isinstance(base, str) else base for base in found)
 
 
-def _marked(value: Any, *, made: bool = False, mixed: bool = False) -> Any:
+def let_compare(value: Remote, *, compares: bool) -> None:
+    """Say whether objects of a class, or an object, may be compared with plain values; see `Remote`."""
+    object.__setattr__(value, "_compares", compares)
+
+
+def _marked(value: Any, *, made: bool = False, mixed: bool = False, compares: bool = False) -> Any:
     """Return a proxy that records how it was obtained; plain values are returned unchanged."""
-    if not isinstance(value, Remote) or not (made or mixed):
+    if not isinstance(value, Remote) or not (made or mixed or compares):
         return value
     made, mixed = made or value._made, mixed or value._mixed
     marked = Remote(value._channel, value._number, value._kind, value._class, made=made, mixed=mixed)
+    let_compare(marked, compares=compares)
     value._channel.borrowed[value._number] = marked  # The same object is the same proxy from here on.
     return marked
 
@@ -219,7 +232,8 @@ def _binary(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             raise TypeError(
                 f"{self._kind} has met a plain value: what it makes of that is not to be believed"
             )
-        return _marked(value, made=self._made, mixed=self._mixed or is_plain)
+        compares = not is_plain and self._compares and other._compares
+        return _marked(value, made=self._made, mixed=self._mixed or is_plain, compares=compares)
 
     return method
 
@@ -242,30 +256,57 @@ def condition(value: Any) -> bool:
 
 def _comparison(name: str) -> Callable[..., Any]:
     def method(self: Remote, other: Any) -> Any:
-        if isinstance(other, Remote):
-            result = self._channel.request(name, self, other)
-            if name == "eq" and not isinstance(result, Remote) and result:
-                _reject_universal_equality(self, other)
-            return result
-        if name in ("eq", "ne"):
-            return name == "ne"
-        raise TypeError(
-            f"{self._kind} is an object of the program: take plain values out of it and compare those"
-        )
+        is_plain = not isinstance(other, Remote)
+        if is_plain and not self._compares:
+            if name in ("eq", "ne"):
+                return name == "ne"
+            raise TypeError(
+                f"{self._kind} is an object of the program: take plain values out of it and compare those"
+            )
+        result = self._channel.request(name, self, other)
+        if is_plain:
+            _reject_lies(name, self, other, result)
+        elif name == "eq" and not isinstance(result, Remote) and result:
+            _reject_universal(self, other)
+        return result
 
     return method
 
 
-def _reject_universal_equality(*proxies: Remote) -> None:
-    """Raise if an object equals a random text, and thus probably everything."""
-    random_text = os.urandom(16).hex()
+def _reject_lies(name: str, value: Remote, other: Any, result: Any) -> None:
+    """Raise if what an object says of a plain value cannot be: that it equals or has anything, or is beyond infinity."""
+    if type(result) is not bool:
+        raise TypeError(f"{value._kind} says neither True nor False beside a plain value")
+    if result and name in ("eq", "contains"):
+        _reject_universal(value, name=name)
+    if (
+        result
+        and name in _EXTREMES
+        and isinstance(other, int | float)
+        and _says(value, name, _EXTREMES[name])
+    ):
+        raise TypeError(f"{value._kind} says to be beyond infinity: it is not to be believed")
+
+
+_EXTREMES = {"lt": -math.inf, "le": -math.inf, "gt": math.inf, "ge": math.inf}
+
+
+def _says(value: Remote, name: str, other: Any) -> bool:
+    """Return whether an object says that a comparison holds."""
+    with contextlib.suppress(Exception):  # It may support values of some types only.
+        answer = value._channel.request(name, value, other)
+        return not isinstance(answer, Remote) and bool(answer)
+    return False
+
+
+def _reject_universal(*proxies: Remote, name: str = "eq") -> None:
+    """Raise if an object equals or contains a random text or number, and thus probably everything."""
+    number = int.from_bytes(os.urandom(16))
     for proxy in proxies:
-        is_equal: Any = False
-        with contextlib.suppress(Exception):  # Its __eq__ may support objects of its own type only.
-            is_equal = proxy._channel.request("eq", proxy, random_text)
-        if not isinstance(is_equal, Remote) and is_equal:
+        if any(_says(proxy, name, value) for value in (f"{number:x}", number)):
+            what = "equal" if name == "eq" else "contain"
             raise TypeError(
-                f"{proxy._kind} is an object of the program that says to equal anything: it is not to be believed"
+                f"{proxy._kind} is an object of the program that says to {what} anything: it is not to be believed"
             )
 
 

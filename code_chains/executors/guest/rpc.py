@@ -21,7 +21,7 @@ from typing import Any
 
 from . import cell, inspection, serialization
 from .capabilities import is_forbidden, is_namespace
-from .proxies import OPERATIONS, Remote
+from .proxies import OPERATIONS, Remote, let_compare
 from .sharing import SharedContainers
 from .surroundings import OfProgram, OfTests
 from .wire import FRAME_HEADER, Json, Read, Write, decode, encode
@@ -161,6 +161,8 @@ class RpcChannel:
             self.borrowed[number] = Remote(
                 self, number, packed["type"], packed["class"], name=str(packed.get("name", ""))
             )
+        else:  # What a function returns is compared with nothing, and be it an object that the tests have made.
+            let_compare(self.borrowed[number], compares=False)
         return self.borrowed[number]
 
     # -- calls -----------------------------------------------------------------------------------------------

@@ -40,22 +40,23 @@ NOT_SENT_FOLDERS = (".dist-info", ".egg-info", "_data")
 """What Python, its packaging, SQLite or libraries that look for data of theirs would read without being asked to."""
 Stat = tuple[int, int]
 _open, _walk, _stat = open, os.walk, os.stat
-_makedirs, _remove, _remove_folder = os.makedirs, os.remove, os.rmdir
+_makedirs, _remove, _remove_folder, _chdir = os.makedirs, os.remove, os.rmdir, os.chdir
 
 
-def listing() -> dict[str, Stat]:
-    """Return the files of the working directory, with the time of their last change and their size."""
+def listing(root: str) -> dict[str, Stat]:
+    """Return the files below a folder by their names from there, with the time of their last change and their size."""
     found: dict[str, Stat] = {}
-    for folder, folders, names in _walk("."):
+    for folder, folders, names in _walk(root):
         folders[:] = [name for name in folders if not name.startswith((".", "__"))]
+        place = os.path.relpath(folder, root)
         found |= {
-            os.path.normpath(os.path.join(folder, name)) + os.sep: (0, 0) for name in folders[:MAX_FILES]
+            os.path.normpath(os.path.join(place, name)) + os.sep: (0, 0) for name in folders[:MAX_FILES]
         }
         for name in names:
-            path = os.path.normpath(os.path.join(folder, name))
+            path = os.path.normpath(os.path.join(place, name))
             if len(found) < MAX_FILES and is_plain(path):
                 with contextlib.suppress(OSError):
-                    state = _stat(path, follow_symlinks=False)
+                    state = _stat(os.path.join(root, path), follow_symlinks=False)
                     if not stat.S_ISREG(state.st_mode):
                         continue
                     found[path] = (state.st_mtime_ns, state.st_size)
@@ -75,20 +76,39 @@ def is_plain(path: Any) -> bool:
 
 
 class Exchange:
-    """The files of one side: what it has told the other, and what it got.
+    """The files of one side: what it has told the other, and what it got. Their names are those from its first folder.
 
     Args:
         known: Files that both have, which are left alone.
     """
 
     def __init__(self, known: Iterator[str] | list[str] | None = None) -> None:
-        self.known = set(listing() if known is None else known)
+        self._root = os.getcwd()
+        self.known = set(listing(self._root) if known is None else known)
         self._seen: dict[str, Stat] = {}
         self._bytes = 0
 
     def own(self) -> dict[str, Stat]:
         """Return the files that are not known to both sides from the start."""
-        return {path: state for path, state in listing().items() if path not in self.known}
+        return {path: state for path, state in listing(self._root).items() if path not in self.known}
+
+    @property
+    def folder(self) -> str:
+        """The working directory, from the first one; empty if that is it, or it is elsewhere."""
+        path = os.path.relpath(os.getcwd(), self._root)
+        return path if is_plain(path) else ""
+
+    def enter(self, folder: str) -> None:
+        """Make a folder, by its name from the first one, the working directory, if it is there."""
+        if not folder or is_plain(folder):
+            with contextlib.suppress(OSError):
+                _chdir(os.path.join(self._root, folder))
+
+    def paths_in(self, arguments: list[Any]) -> set[str]:
+        """Return the arguments that may be names of files, from the first folder."""
+        texts = {str(value) for value in arguments if isinstance(value, (str, os.PathLike))}
+        places = {os.path.join(os.getcwd(), text) for text in texts}
+        return texts | {os.path.relpath(place, self._root) for place in places if "\0" not in place}
 
     def changed_among(self, own: dict[str, Stat]) -> set[str]:
         """Return which files were made or changed since the other side was told of them."""
@@ -105,7 +125,7 @@ class Exchange:
                 if path.endswith(os.sep):
                     changed[path] = ""
                     continue
-                with contextlib.suppress(OSError), _open(path, "rb") as file:
+                with contextlib.suppress(OSError), _open(os.path.join(self._root, path), "rb") as file:
                     changed[path] = base64.b64encode(file.read(MAX_FILE_BYTES)).decode()
         self._seen = now
         return changed
@@ -120,29 +140,24 @@ class Exchange:
                 self._write(path, content)
 
     def _write(self, path: str, content: Any) -> None:
+        place = os.path.join(self._root, path)
         if content is None:
             self._seen.pop(path, None)
-            (_remove_folder if path.endswith(os.sep) else _remove)(path)
+            (_remove_folder if path.endswith(os.sep) else _remove)(place)
             return
         if path.endswith(os.sep):
-            _makedirs(path, exist_ok=True)
+            _makedirs(place, exist_ok=True)
             self._seen[path] = (0, 0)
             return
         data = base64.b64decode(str(content))
         if self._bytes + len(data) > MAX_BYTES:
             return
         self._bytes += len(data)
-        if folder := os.path.dirname(path):
-            _makedirs(folder, exist_ok=True)
-        with _open(path, "wb") as file:
+        _makedirs(os.path.dirname(place), exist_ok=True)
+        with _open(place, "wb") as file:
             file.write(data)
-        state = _stat(path)
+        state = _stat(place)
         self._seen[path] = (state.st_mtime_ns, state.st_size)
-
-
-def paths_in(arguments: list[Any]) -> set[str]:
-    """Return the arguments that may be names of files, as text."""
-    return {str(value) for value in arguments if isinstance(value, (str, os.PathLike))}
 
 
 class OfTests:
@@ -195,9 +210,11 @@ class OfTests:
             around["input"] = self._lend(builtins.input)
         if self._files is not None:
             # Invariant: what tests have written is theirs for good, whatever the program wrote there before.
-            own, texts = self._files.own(), paths_in(arguments)
+            own, texts, folder = self._files.own(), self._files.paths_in(arguments), self._files.folder
             self._mine |= self._files.changed_among(own)
+            texts |= {folder} if folder else set()
             around["files"] = self._files.changes(own, lambda path: self._is_named(path, texts))
+            around["folder"] = folder
         return around
 
     def _is_named(self, path: str, texts: set[str]) -> bool:
@@ -218,7 +235,7 @@ class OfTests:
         self._leave_unread(around.get("unread"))
         changed = around.get("files")
         if self._files is not None and isinstance(changed, dict):
-            texts = paths_in(arguments)
+            texts = self._files.paths_in(arguments)
             self._files.apply(changed, lambda path: path not in self._mine or path in texts)
 
     def _leave_unread(self, unread: Any) -> None:
@@ -243,6 +260,7 @@ class OfProgram:
 
     def __init__(self) -> None:
         self._files: Exchange | None = None
+        self._folder = ""
         self._replaced = dict[tuple[str, str], Any]()
 
     def share_files(self, known: list[str]) -> None:
@@ -272,6 +290,9 @@ class OfProgram:
         """Put it there for one call, and add to its reply what has changed."""
         if self._files is not None:
             self._files.apply(given.get("files") or {}, lambda _: True)
+            if (folder := str(given.get("folder", ""))) != self._folder:  # Tests have changed it.
+                self._files.enter(folder)
+                self._folder = folder
         stdin, read = sys.stdin, builtins.input
         text = given.get("stdin")
         stream = None if text is None else io.StringIO(text)

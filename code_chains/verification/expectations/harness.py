@@ -27,7 +27,7 @@ _MAKERS = words(
 """What makes functions."""
 _SIMILAR = 0.7
 _FILES = re.compile(
-    r"\bopen\(|\b(Path|pathlib|os|glob|shutil|sqlite3)\b|\bread_\w+\(|\.load\(|tmp_path|imread"
+    r"\bopen\(|\b(Path|pathlib|os|glob|shutil|sqlite3)\b|\bread_\w+\(|\.load\(|tmp_path|chdir|imread"
 )
 """Tests that match look at files, which the program may have written."""
 

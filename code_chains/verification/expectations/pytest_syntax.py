@@ -16,12 +16,8 @@ from code_chains.errors import InputError
 from code_chains.verification.expectations.assertions import is_test_case
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_TEMPORARY = (
-    "__import__('pathlib').Path(__import__('os').path.relpath(__import__('tempfile').mkdtemp(dir='.')))"
-)
-# The program's side has folders of this name, too, as it is below the working directory.
 _BUILT_IN_FIXTURES = {
-    "tmp_path": _TEMPORARY,
+    "tmp_path": "_tmp_path()",
     "capsys": "_capsys()",
     "capfd": "_capsys()",
     "monkeypatch": "_monkeypatch()",

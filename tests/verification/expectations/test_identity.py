@@ -19,6 +19,17 @@ PUTTING = "class Bag:\n    def __init__(self): self.items = {}\n    def put(self
 SUMMING = "    def total(self): return sum(self.items)"
 SAME = "x = []\nassert same(x, x)\nassert not same([], [])"
 FIRST = "o = [1]\nassert first([o, 2]) is o"
+MONEY = (
+    "class Money:\n    def __init__(self, n): self.n = n\n"
+    "    def __eq__(self, o): return self.n == getattr(o, 'n', o)\n"
+    "    def __gt__(self, o): return self.n > getattr(o, 'n', o)\n"
+    "    def __add__(self, o): return Money(self.n + o.n)"
+)
+COMPARED = "assert Money(5) > 4\nassert not Money(3) > 4\nassert Money(5) == 5\nassert Money(5) != 6"
+LIAR = (
+    "class Liar:\n    def __init__(self, *a): pass\n    def __contains__(self, o): return True\n"
+    "    def __eq__(self, o): return isinstance(o, int)\n    def __gt__(self, o): return True\n    __ge__ = __gt__"
+)
 LOOP = "l = knot()\nassert l[0] is l"
 PROGRAMS = {
     "a copy": ("verified", "def copied(l): return list(l)", COPIES),
@@ -114,6 +125,35 @@ PROGRAMS = {
         "import random\ndef roll(): return random.random()",
         "from unittest.mock import patch\nwith patch('random.random', return_value=7):\n    assert roll() == 7\n"
         "assert roll() < 1",
+    ),
+    "an object beside plain values": (
+        "verified",
+        MONEY,
+        f"{COMPARED}\nassert Money(1) + Money(2) > 2\nassert 5 == Money(5)",
+    ),
+    "an object beside a wrong plain value": ("failed", MONEY, "assert Money(5) == 6"),
+    "what an object holds": (
+        "verified",
+        "class Bag:\n    def __init__(self, *all): self.all = all\n    def __contains__(self, n): return n in self.all",
+        "assert 3 in Bag(1, 3)\nassert 4 not in Bag(1, 3)",
+    ),
+    "an object that is beyond all": ("failed", f"{LIAR}\nclass Money(Liar): pass", "assert Money(5) > 4"),
+    "an object that equals all numbers": (
+        "failed",
+        f"{LIAR}\nclass Money(Liar): pass",
+        "assert Money(5) == 5",
+    ),
+    "an object that has all": ("failed", f"{LIAR}\nclass Bag(Liar): pass", "assert 3 in Bag(3)"),
+    "a class in place of a function that is compared": (
+        "failed",
+        f"{LIAR}\nclass clamp(Liar): pass",
+        "assert clamp(5) >= 1",
+    ),
+    "an object of the tests that is returned elsewhere": (
+        "failed",
+        "class Key:\n    def __eq__(self, o): return isinstance(o, int) and o < 99\n"
+        "class Solution:\n    def solve(self, key): return key",
+        "assert Solution().solve(Key()) == 4",
     ),
     "the environment": (
         "verified",

@@ -228,6 +228,14 @@ FILES: dict[str, tuple[str, str, str]] = {
         "import os\ndef f(): os.remove('x')",
         "import os\nopen('x', 'w').close()\nf()\nassert not os.path.exists('x')",
     ),
+    "a folder that tests enter": (
+        "verified",
+        "import os\ndef save(): open('o', 'w').write('x')\ndef names(): return sorted(os.listdir())",
+        "def test_saves(tmp_path, monkeypatch):\n    (tmp_path / 'in').write_text('')\n"
+        "    monkeypatch.chdir(tmp_path)\n    save()\n    assert (tmp_path / 'o').read_text() == 'x'\n"
+        "    assert names() == ['in', 'o']\n"
+        "def test_is_back():\n    assert 'o' not in names()",
+    ),
     "a module of the program": (
         "failed",
         "open('json.py', 'w').write('def load(_): return 1')\nopen('o', 'w').write('2')",
