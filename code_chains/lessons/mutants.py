@@ -78,12 +78,17 @@ def _first_line(node: ast.AST) -> str:
 def _changes(node: ast.AST) -> list[tuple[str, object]]:
     """Return what may be changed in a node: fields with their new values."""
     match node:
+        case ast.Compare(left=ast.Attribute(attr=one), ops=[ast.Eq()], comparators=[ast.Attribute(attr=other)]) if (
+            one == other
+        ):
+            # Of `__eq__`, which then holds for all objects of its class.
+            return [("comparators", [node.left]), ("ops", [ast.NotEq()])]
         case ast.Compare(ops=[operator, *others]) if type(operator) in _SWAPS:
             return [("ops", [_SWAPS[type(operator)](), *others])]
         case ast.BinOp(op=operator) | ast.AugAssign(op=operator) if type(operator) in _SWAPS:
             return [("op", _SWAPS[type(operator)]())]
-        case ast.BoolOp(op=operator):
-            return [("op", _SWAPS[type(operator)]())]
+        case ast.BoolOp(op=operator, values=[first, *_]):
+            return [("op", _SWAPS[type(operator)]()), ("values", [first])]
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
             return [("value", value + 1), ("value", value - 1)]
         case ast.Constant(value=bool() as value):

@@ -86,6 +86,13 @@ def test_mutants_have_one_change_each_and_say_which() -> None:
     assert all(mutant.code != code for mutant in found)
 
 
+def test_an_equality_that_always_holds_is_a_mutant() -> None:
+    code = "class V:\n    def __eq__(self, o): return isinstance(o, V) and self.x == o.x\n"
+    changes = {mutant.change for mutant in mutants(code, limit=100)}
+    assert "`self.x == self.x` for `self.x == o.x`" in changes
+    assert "`isinstance(o, V)` for `isinstance(o, V) and self.x == o.x`" in changes
+
+
 @pytest.mark.parametrize("code", ["", "def f(:", "pass"])
 def test_what_has_nothing_to_change_has_no_mutants(code: str) -> None:
     assert mutants(code, limit=5) == []
