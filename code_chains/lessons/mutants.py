@@ -78,9 +78,9 @@ def _first_line(node: ast.AST) -> str:
 def _changes(node: ast.AST) -> list[tuple[str, object]]:
     """Return what may be changed in a node: fields with their new values."""
     match node:
-        case ast.Compare(left=ast.Attribute(attr=one), ops=[ast.Eq()], comparators=[ast.Attribute(attr=other)]) if (
-            one == other
-        ):
+        case ast.Compare(
+            left=ast.Attribute(attr=one), ops=[ast.Eq()], comparators=[ast.Attribute(attr=other)]
+        ) if one == other:
             # Of `__eq__`, which then holds for all objects of its class.
             return [("comparators", [node.left]), ("ops", [ast.NotEq()])]
         case ast.Compare(ops=[operator, *others]) if type(operator) in _SWAPS:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from code_chains.analysis.autofix import LABELLED
 from code_chains.verification.sanity.formats import broken_format
 
 MEAN = "What is the mean fare?\nFormat: @mean_fare[value], where value is a number with two decimals"
@@ -30,6 +31,35 @@ BROKEN = {
     "the format as a request": ("Please use format HH:MM. When does it end?", "7 am", "HH:MM"),
     "another date": ("Give the date in the format YYYY-MM-DD.", "March 1, 2024", "YYYY-MM-DD"),
 }
+
+ALONE = [
+    "How much? Print only the number.",
+    "How many? Give just the answer.",
+    "Answer with only the final number.",
+    "Reply with the name and nothing else.",
+    "Wie viele? Gib nur die Zahl aus.",
+    "¿Cuánto? Muestra solo el número.",
+    "Combien ? Affiche uniquement le résultat.",
+]
+NOT_ALONE = [
+    "How much is it?",
+    "Show only the numbers greater than 5",
+    "Print only the rows with a name.",
+    "What is the only name that repeats?",
+]
+
+
+@pytest.mark.parametrize("query", ALONE)
+def test_a_label_is_a_doubt_where_the_answer_alone_is_asked_for(query: str) -> None:
+    code = "print(f'Total: {x}')"
+    assert broken_format(query, "Total: 5", code) == LABELLED
+    assert broken_format(query, "5", code) == ""
+    assert broken_format(query, "Star Wars: A New Hope", "print(titles[0])") == ""
+
+
+@pytest.mark.parametrize("query", NOT_ALONE)
+def test_a_label_is_none_elsewhere(query: str) -> None:
+    assert broken_format(query, "Total: 5", "print(f'Total: {x}')") == ""
 
 
 @pytest.mark.parametrize(("query", "output"), KEPT.values(), ids=KEPT)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from code_chains.analysis.autofix import LABELLED
+
 _TAG = re.compile(r"@(\w{1,60})\[([^\]\n]{0,80})\]")
 _ASKING = (
     r"\b(?:print|output|return|give|answer|reply|respond|report|show|state|format)\w*\b"
@@ -17,11 +19,28 @@ _PICTURE = re.compile(
     rf"(?i:{_ASKING}(?: the| a)?(?: format| form)?|{_ORDER}) [\"'`]?([YMDHS]{{2,4}}(?:[-./:][YMDHS]{{2,4}})+)\b"
 )
 
+_ALONE = re.compile(
+    r"\b(?:print|output|return|give|answer|reply|respond|show|write|state)\w*\b[^.;\n]{0,40}?"
+    r"\b(?:only|just|nothing but) (?:with )?(?:the|a|one|your) (?:\w+ )?(?:answer|number|value|name|result|word|year|date)\b"
+    r"|\band nothing else\b|\bwithout (?:a |any )?(?:label|explanation|other text)"
+    r"|\bnur (?:die|den|das) (?:Antwort|Zahl|Wert|Ergebnis|Namen?)\b"
+    r"|\b(?:solo|sólo|únicamente) (?:el|la) (?:respuesta|número|valor|resultado|nombre)\b"
+    r"|\b(?:seulement|uniquement|juste) l(?:e |a |['’])(?:réponse|nombre|valeur|résultat|nom)\b",
+    re.IGNORECASE,
+)
+_LABELLED = re.compile(r"([^\W\d][^:\n]{0,60}:) \S.*")
 
-def broken_format(query: str, output: str) -> str:
+
+def broken_format(query: str, output: str, code: str = "") -> str:
     """Return what an output lacks of the format that a question states, as one sentence; empty if nothing is known.
 
-    Told are tags such as `@mean[value]`, JSON, and pictures of dates and times such as `YYYY-MM-DD`.
+    Told are tags such as `@mean[value]`, JSON, pictures of dates and times such as `YYYY-MM-DD`, and a label where the
+    answer alone is asked for.
+
+    Args:
+        query: The question.
+        output: What the program printed.
+        code: The program, whose text a label is.
 
     Example:
         >>> broken_format("What is the mean? Format: @mean[value]", "@average[3]")
@@ -31,6 +50,9 @@ def broken_format(query: str, output: str) -> str:
     if _JSON.search(query) and not _is_json(output):
         wrong.append("JSON and nothing else")
     wrong += [picture for picture in _PICTURE.findall(query) if not _like(picture).search(output)]
+    label = _LABELLED.fullmatch(output.strip())
+    if label and label[1] in code and _ALONE.search(query):
+        return LABELLED
     if not wrong:
         return ""
     return f"The output does not have the format that the question states: print {' and '.join(wrong)}."

@@ -56,7 +56,7 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
         )
     if not has_value and (broken := broken_invariant(query, execution.output)):
         doubts.insert(0, broken)
-    if shows_text and (wrong := broken_format(query, execution.output)):
+    if shows_text and (wrong := broken_format(query, execution.output, code)):
         doubts.insert(0, wrong)
     if prints_set_order(code):
         doubts.append(_SET_ORDER)
