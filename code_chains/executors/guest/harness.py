@@ -23,7 +23,7 @@ class HarnessNamespace(ProtectedNamespace):
 
     def __init__(self, names: Json, channel: RpcChannel) -> None:
         super().__init__(names)
-        channel.is_guarded = channel.shared.is_of_tests = True
+        channel.shared.is_of_tests = True
         self._channel = channel
         self._program_names: set[str] | None = None
         self._own_names = frozenset[str]()

@@ -60,8 +60,6 @@ class RpcChannel:
     Attributes:
         lent: Objects that were lent to the peer, by number.
         borrowed: Proxies for the peer's objects, by number.
-        is_guarded: Whether objects are checked before they are lent; those of tests are, as the program could
-            forge the tests' outcome with them.
         printed: What the peer printed during calls.
         truthful: Classes whose objects say whether they are true, as the program defines that.
         truths: What objects have said, by number, until something is done with them.
@@ -77,7 +75,6 @@ class RpcChannel:
         self.incoming, self.outgoing = incoming, outgoing
         self.lent: list[Any] = []
         self.borrowed: dict[int, Remote] = {}
-        self.is_guarded = False
         self.printed: list[str] = []
         self.truthful = frozenset[str]()
         self.around = OfTests(self.request, self.pack)
@@ -89,6 +86,11 @@ class RpcChannel:
         self._numbers: dict[int, int] = {}
         self._lock = threading.RLock()
         self._read, self._write = read, write
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether objects are checked before they are lent; those of tests are, as the program could forge their outcome."""
+        return self.shared.is_of_tests
 
     # -- messages --------------------------------------------------------------------------------------------
 
