@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 from code_chains.executors.guest.sandbox.config import LARGE_MODULES
 
 _SMALL = {*sys.stdlib_module_names} - {*LARGE_MODULES}
-_DYNAMIC = re.compile(r"\b(?:import_module|__import__|exec|eval|runpy)\b")
+_DYNAMIC = re.compile(r"\b(?:import_module|__import__)\b(?!\(['\"])|\brunpy\b")
+_LITERAL = re.compile(r"\b(?:import_module|__import__)\(['\"](\w+)")
 _NAMED = re.compile(r"\b(?:numpy|pandas|matplotlib)\b")
 _DRAWING = re.compile(r"\.(?:plot|hist|boxplot|background_gradient)\b")
 _FROM = re.compile(r"\bfrom[ \t]+(\w+)[\w.]*[ \t]+import\b")
@@ -19,15 +20,16 @@ _IMPORT = re.compile(r"\bimport[ \t]+(\w[\w., \t]*)")
 def imported_libraries(code: str) -> set[str] | None:
     """Return what a program seems to import besides the small modules of the standard library; None if that may be anything.
 
-    The program is not parsed, as that takes long for some.
+    The program is not parsed, as that takes long for some. So what it executes as text counts if it spells that out.
 
     Example:
         >>> imported_libraries("import math, seaborn"), imported_libraries("from math import pi")
         ({'seaborn'}, set())
     """
+    code = code.replace("\\n", "\n")  # Lines of code within texts.
     if _DYNAMIC.search(code):
         return None
-    names = {*_FROM.findall(code), *_NAMED.findall(code)}
+    names = {*_FROM.findall(code), *_NAMED.findall(code), *_LITERAL.findall(code)}
     for imported in _IMPORT.findall(_FROM.sub("", code)):
         names |= {name.strip().partition(".")[0].partition(" ")[0] for name in imported.split(",")}
     libraries = names - _SMALL - {""}
