@@ -110,7 +110,7 @@ class BackendExecutor(RemoteExecutor):
     def _operation(self, program: Program) -> Operation[Execution]:
         folder = RunFolder()
         run = RemoteRun(program, program.within(self.limits))
-        return run.operation(partial(self._run, self._remote, folder), partial(_cancel, self._remote, folder))
+        return run.operation(partial(self._run, self._remote, folder), partial(self._remote.cancel, folder))
 
     def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Any] | None:
         return open_sandbox_calls(tools, self.limits, loop)
@@ -122,8 +122,8 @@ class BackendExecutor(RemoteExecutor):
         places = [(self._remote, RunFolder()), (self._tests_remote, RunFolder())]
 
         def cancel() -> None:
-            for place in places:
-                _cancel(*place)
+            for remote, folder in places:
+                remote.cancel(folder)
 
         return blocking(partial(self._run_both, runs, places), cancel)
 
@@ -142,6 +142,7 @@ class BackendExecutor(RemoteExecutor):
         return BackendSession(self._remote, self.limits, self._session_timeout)
 
     def _run(self, remote: ProtocolSandbox, folder: RunFolder, run: RemoteRun) -> Execution:
+        folder.has_begun = True
         try:
             self._check_open()
             remote.start()
@@ -157,14 +158,19 @@ class BackendExecutor(RemoteExecutor):
             run.close()
             with contextlib.suppress(ExecutorError):
                 remote.remove(folder)
+            if not folder.is_cancelled or folder.close is None:
+                folder.is_settled.set()
 
     def _talk(self, remote: ProtocolSandbox, folder: RunFolder, run: RemoteRun) -> Execution:
         """Run a program by a server, with which it is talked about while it runs."""
         link = ServerLink(remote, run.limits, folder=folder)
         found = link.start()
+        folder.close = link.close
         try:
             report = run.report_of(link, {"op": "run"})
         except ExecutorError as error:
+            if folder.is_cancelled:
+                raise
             if not isinstance(error, LostServerError) or not error.was_never_there:
                 remote.discard()
                 raise
@@ -174,16 +180,11 @@ class BackendExecutor(RemoteExecutor):
             self._has_server = False  # Nobody can watch there.
             remote.remove(folder)
             return self._run_once(remote, folder, run.bundle, run.limits)
+        if folder.is_cancelled:  # Who has cancelled it sees to its end.
+            folder.check()
         if not report and run.is_harness:  # There is no program that could have killed anything.
             raise ExecutorError(f"{remote.name} lost the run of the tests.", is_retryable=True)
         return run.finish(self._execution(remote, report, run.limits, found))
 
     def _start(self) -> None:
         self._remote.start()
-
-
-def _cancel(remote: ProtocolSandbox, folder: RunFolder) -> None:
-    folder.is_given_up = True
-    # The supervisor notices that its folder is gone, and stops the program.
-    with contextlib.suppress(ExecutorError):  # It must not take the place of the cancellation.
-        remote.remove(folder)

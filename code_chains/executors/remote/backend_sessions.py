@@ -151,7 +151,7 @@ class BackendSession(ProcessSession):
             self._sandbox.discard()
             self._check_open()
             raise
-        if not report or "broken" in report:
+        if not report or not report.keys().isdisjoint(("broken", "remains")):
             if self.alive:  # Neither idle for too long nor closed: a program has ended it.
                 self._sandbox.discard()
             self._end(str(report.get("broken") or "its process was killed"))

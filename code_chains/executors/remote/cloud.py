@@ -16,7 +16,7 @@ from code_chains.executors.remote.cloud_service import Service
 from code_chains.executors.remote.daytona import DaytonaService
 from code_chains.executors.remote.e2b import E2BService
 from code_chains.executors.remote.modal import ModalService
-from code_chains.executors.remote.protocol_sandbox import GRACE_S, ProtocolSandbox, SandboxProtocol
+from code_chains.executors.remote.protocol_sandbox import GRACE_S, ProtocolSandbox, RunFolder, SandboxProtocol
 from code_chains.state import PROBED
 
 SERVICES: Mapping[str, type[Service]] = MappingProxyType(
@@ -125,8 +125,9 @@ class HostedProtocolSandbox(ProtocolSandbox):
         """How messages call it."""
         return self._service.title
 
-    def start(self) -> None:
-        """Create the sandbox unless there is one."""
+    def start(self, folder: RunFolder | None = None) -> None:
+        """Create the sandbox unless there is one in which nothing of another run goes on unwatched."""
+        super().start(folder)
         self.ask("create", self._sandbox.open, CREATE_S)
 
     def give_up(self) -> None:

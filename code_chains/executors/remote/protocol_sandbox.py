@@ -27,6 +27,8 @@ GRACE_S = 5.0
 """Seconds that a command may take besides its program, in the sandbox."""
 ANSWER_TIMEOUT_S = 60.0
 """Seconds that a sandbox may take to answer beyond that, such as for a slow upload."""
+SETTLE_S = 8.0
+"""Seconds for which a run waits until nothing of a cancelled one is left; then the sandbox is discarded."""
 TOO_OLD = 41
 """Exit code of a command that found a Python older than 3.11."""
 NO_FILES = 43
@@ -36,6 +38,7 @@ MAX_OUTPUT_CHARS = 1 << 18
 """What a command may print."""
 BUNDLE = "bundle.zip"
 """All files of a run as one, since each upload takes a request or two."""
+PYTHON, _WHERE = "python3", "import sys; print(sys.executable)"
 _CHECK = f"import sys; sys.exit({TOO_OLD} * (sys.version_info < (3, 11)))"
 _START = f"""
 import hashlib, io, os, sys, zipfile
@@ -82,6 +85,9 @@ class ProtocolSandbox:
 
     Raises:
         ConfigurationError: An argument is invalid.
+
+    Attributes:
+        python: Its interpreter: a name, and its path once that was looked up, before any program has run.
     """
 
     def __init__(self, backend: SandboxProtocol, required_isolation: Collection[str]) -> None:
@@ -93,24 +99,52 @@ class ProtocolSandbox:
         self.required_isolation: tuple[str, ...] = check_required(required_isolation)
         self._backend = backend
         self._takes_timeout = _takes(backend.execute, "timeout")
+        self.python: str = PYTHON
         self._is_discarded = False
+        self._cancelled = list[RunFolder]()
 
     @property
     def name(self) -> str:
         """How messages call it."""
         return type(self._backend).__name__
 
-    def start(self) -> None:
-        """Make sure that there is a sandbox.
+    def start(self, folder: RunFolder | None = None) -> None:
+        """Make sure that there is a sandbox in which nothing of another run goes on unwatched.
+
+        Args:
+            folder: The folder of the run that asks, which is not waited for.
 
         Raises:
             ExecutorError: It was discarded.
         """
+        for cancelled in [one for one in self._cancelled if one is not folder]:
+            if not cancelled.is_settled.wait(SETTLE_S):
+                self.discard()
+            with contextlib.suppress(ValueError):
+                self._cancelled.remove(cancelled)
+        self.check_usable()
+
+    def check_usable(self) -> None:
+        """Raise `ExecutorError` if it was discarded, and there is no other one."""
         if self._is_discarded:
             raise ExecutorError(
                 f"A program in {self.name} may still run unwatched: it ended its supervisor, or no report of it came."
                 " Replace the sandbox, and make another executor of it."
             )
+
+    def cancel(self, folder: RunFolder) -> None:
+        """End a run for which nobody waits any more; the next one waits until nothing of it is left."""
+        folder.is_given_up = folder.is_cancelled = True
+        if folder.has_begun and not folder.is_settled.is_set():
+            self._cancelled.append(folder)
+        with contextlib.suppress(ExecutorError):  # It must not take the place of the cancellation.
+            if folder.close is None:
+                self.remove(folder)  # The supervisor notices that, and stops the program.
+                return
+        if folder.close is not None:
+            if not folder.close():
+                self.discard()
+            folder.is_settled.set()
 
     def give_up(self) -> None:
         """Do what is to be done after an error, such as delete a sandbox that has ended."""
@@ -130,7 +164,7 @@ class ProtocolSandbox:
         Args:
             folder: The folder.
             bundle: What is unpacked there.
-            arguments: The arguments of `python3` that start the program.
+            arguments: The arguments of the interpreter that start the program.
             seconds: Time that it may take.
 
         Returns:
@@ -146,7 +180,8 @@ class ProtocolSandbox:
         self.upload([(f"{folder.path}/{BUNDLE}", bundle)])
         folder.check()
         # Isolated, so that nothing that an earlier program left is imported.
-        start = shlex.join(["python3", "-I", "-c", _START, sha256(bundle).hexdigest(), *arguments])
+        start = shlex.join([self.python, "-I", "-c", _START, sha256(bundle).hexdigest(), *arguments])
+        self.check_usable()
         try:
             return found, self.execute(f"cd {folder.path} || exit {NO_FILES}; exec {start}", seconds)
         except ExecutorError:
@@ -161,14 +196,19 @@ class ProtocolSandbox:
             ExecutorError: The sandbox has no usable Python.
         """
         with canary() as targets:
-            probe = shlex.quote(f"canary = {targets!r}\n{PROBE}")
-            check = f"python3 -I -c {shlex.quote(_CHECK)} || exit $?"
-            response = self.execute(f"{check}; mkdir -p {folder.path} && python3 -I -c {probe}", GRACE_S)
+            probe = shlex.quote(f"canary = {targets!r}\n{PROBE}\n{_WHERE}")
+            python = f"{shlex.quote(self.python)} -I -c"
+            check = f"{python} {shlex.quote(_CHECK)} || exit $?"
+            make = f"command -p mkdir -p {folder.path}"
+            response = self.execute(f"{check}; {make} && {python} {probe}", GRACE_S)
             reached = targets.reached()
         if response.exit_code:
             self._refuse(response)
         line = next((line for line in response.output.split("\n") if parse_line(line)), response.output)
         found = isolation("container", self.name, line, targets["salt"], reached)
+        # Invariant: what an earlier program has put where commands are looked for is never run.
+        paths = [text for text in response.output.split("\n") if text.startswith("/")]
+        self.python = paths[-1] if paths and self.python == PYTHON else self.python
         if leaks := [name for name in found.open if name in self.required_isolation]:
             reach = f"a program in {self.name} can reach of this machine: {', '.join(leaks)}"
             message = f"Nothing was run: {reach}; the executor's argument required_isolation=… accepts that."
@@ -201,7 +241,7 @@ class ProtocolSandbox:
             self.discard()
             raise
         # What a shell reads would run before each later command, and see how it is made.
-        if report and report.pop("changes_startup", False):
+        if report and (report.pop("changes_startup", False) or "remains" in report):
             self.discard()
         return report
 
@@ -214,8 +254,9 @@ class ProtocolSandbox:
         return self._long_report(report, max_bytes) if report and "path" in report else report
 
     def check_alive(self, response: Any) -> None:
-        """Raise `ExecutorError` if the sandbox has ended, which a command may have been told."""
+        """Raise `ExecutorError` if the sandbox has ended, or a program makes it look so."""
         if not self.is_alive():
+            self.discard()
             text = printable(response.output.strip()[-MAX_SHOWN_CHARS:])
             raise ExecutorError(f"{self.name} ended during a run. {text}".strip(), is_retryable=True)
 
@@ -244,7 +285,7 @@ class ProtocolSandbox:
         is_whole = sha256(data).hexdigest() == signed.get("sha256")
         report = parse_line(data.decode(errors="replace")) if is_whole else None
         with contextlib.suppress(ExecutorError):
-            self.execute(f"rm -f {path}", GRACE_S)
+            self.execute(f"command -p rm -f {path}", GRACE_S)
         if report is None:
             raise ExecutorError(f"{self.name} did not return the report of a run.", is_retryable=True)
         return report
@@ -261,7 +302,7 @@ class ProtocolSandbox:
 
         It has a shell of its own, as some sandboxes run it in one that must outlive it.
         """
-        command = shlex.join(["sh", "-c", command])
+        command = shlex.join(["/bin/sh", "-c", command])
         options = {"timeout": math.ceil(seconds)} if self._takes_timeout else {}
         response = self.ask("execute", lambda: self._backend.execute(command, **options), seconds)
         if not isinstance(getattr(response, "output", None), str) or not hasattr(response, "exit_code"):
@@ -290,7 +331,7 @@ class ProtocolSandbox:
 
     def remove(self, folder: RunFolder) -> None:
         """Remove a folder; what a supervisor runs there is stopped."""
-        self.execute(f"chmod -R u+rwX {folder.path}; rm -rf {folder.path}", GRACE_S)
+        self.execute(removal(folder), GRACE_S)
 
     def ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
         """Call the sandbox, and wait for its answer for a limited time.
@@ -312,17 +353,30 @@ class ProtocolSandbox:
             raise ExecutorError(message[:500], is_retryable=True) from error
 
 
+def removal(folder: RunFolder) -> str:
+    """Return the command that removes a folder."""
+    return f"command -p chmod -R u+rwX {folder.path} 2>/dev/null; command -p rm -rf {folder.path}"
+
+
 class RunFolder:
     """The folder of a run in the sandbox.
 
     Attributes:
         path: Its path.
         is_given_up: Whether nobody waits for the run any more.
+        is_cancelled: Whether that is so by `ProtocolSandbox.cancel`.
+        has_begun: Whether something was asked of the sandbox.
+        is_settled: Set once nothing of the run is left, or the sandbox is discarded.
+        close: Ends the server of the run, and returns whether that says that nothing is left; None without one.
     """
 
     def __init__(self) -> None:
         self.path: str = f"{PARENT}/code_chains-{secrets.token_hex(8)}"
-        self.is_given_up = False
+        self.is_given_up: bool = False
+        self.is_cancelled: bool = False
+        self.has_begun: bool = False
+        self.is_settled: threading.Event = threading.Event()
+        self.close: Callable[[], bool] | None = None
 
     def check(self) -> None:
         """Raise `ExecutorError` if nobody waits for the run any more."""

@@ -131,6 +131,8 @@ class RemoteExecutor(ExternalExecutor):
             return timed_out(limits, found)
         if report is None:
             sandbox.check_alive(response)
+        else:  # The server of a run that was cancelled says so once nothing of it is left.
+            folder.check()
         return self._execution(sandbox, report or {}, limits, found)
 
     def _execution(
@@ -147,7 +149,7 @@ class RemoteExecutor(ExternalExecutor):
         if "input_error" in report:
             raise InputError(str(report["input_error"]))
         # Only a program ends its supervisor.
-        is_ended = not report or "broken" in report
+        is_ended = not report or not report.keys().isdisjoint(("broken", "remains"))
         if is_ended:
             sandbox.discard()
         return sandbox.execution_of(None if is_ended else report, limits, found)

@@ -20,7 +20,13 @@ from code_chains.callbacks.redaction import printable
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest.reports import sign
 from code_chains.executors.limits import Limits
-from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
+from code_chains.executors.remote.protocol_sandbox import (
+    GRACE_S,
+    NO_FILES,
+    ProtocolSandbox,
+    RunFolder,
+    removal,
+)
 from code_chains.executors.remote.server import SERVE, server_bundle
 from code_chains.executors.remote.supervised import max_report
 from code_chains.state import Isolation
@@ -147,7 +153,7 @@ class ServerLink:
         """
         number = next(self._numbers) if number is None else number
         is_inline = len(bundle) <= MAX_INLINE_BYTES
-        self._sandbox.start()  # One that has ended is replaced, which ends this server.
+        self._sandbox.start(self.folder)  # One that has ended is replaced, which ends this server.
         if not is_inline:
             # Invariant: a name that no program knows, where it could have put a link.
             request = {**request, "upload": f"{secrets.token_hex(8)}.zip"}
@@ -171,7 +177,7 @@ class ServerLink:
         details = {"number": number, "is_inline": body is not None, "bundle": sha256(bundle).hexdigest()}
         text = json.dumps({**request, **details})
         arguments = [text, sign(self._key.encode(), text), b64encode(body or b"").decode(), str(seconds)]
-        ask = shlex.join(["python3", "-I", "-c", _ASK, *arguments])
+        ask = shlex.join([self._sandbox.python, "-I", "-c", _ASK, *arguments])
         return f"cd {self.folder.path} 2>/dev/null || exit {NO_FILES}; exec {ask}"
 
     def close(self) -> bool:
@@ -179,11 +185,11 @@ class ServerLink:
         number = next(self._numbers)
         close = self._command(number, {"op": "close"}, b"", b"", GRACE_S)
         # The server has removed its folder; if it is gone itself, somebody else must.
-        path = self.folder.path
-        command = f"({close}); chmod -R u+rwX {path} 2>/dev/null; rm -rf {path}"
+        command = f"({close}); {removal(self.folder)}"
         try:
             response = self._sandbox.execute(command, GRACE_S + RUN_GRACE_S)
-            return self._sandbox.read_report(response, self._key, number, self._max_report) is not None
+            report = self._sandbox.read_report(response, self._key, number, self._max_report)
+            return report is not None and "remains" not in report
         except ExecutorError:
             return False
 

@@ -281,11 +281,28 @@ def reap(pid: int = 0) -> tuple[int, int] | None:
     return outcome
 
 
+def can_list() -> bool:
+    """Return whether processes can be listed, for which a program may have left this one no descriptor."""
+    try:
+        return str(os.getpid()) in os.listdir("/proc")
+    except OSError:
+        return False
+
+
 def is_childless() -> bool:
     """Return whether this process has no child, not even a zombie; as it adopts orphans, the run then has no other."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
+        return True
+    return False
+
+
+def is_nobody_left(number: int) -> bool:
+    """Send a signal to all others of a namespace, as its first process; return whether there are none, not even dead."""
+    try:
+        os.kill(-1, number)
+    except ProcessLookupError:
         return True
     return False
 
@@ -312,13 +329,14 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
     deadline, dead, is_first = time.monotonic() + timeout, None, os.getpid() == 1
     while time.monotonic() < deadline:
         reap()
-        if is_first:
-            try:
-                os.kill(-1, signal.SIGSTOP if spare else signal.SIGKILL)
-            except ProcessLookupError:
-                return True
+        if is_first and is_nobody_left(signal.SIGSTOP if spare else signal.SIGKILL):
+            return True
         newest = last_pid() if is_first else 0
         were_stopped = all(map(is_stopped, spare))
+        if not can_list():
+            dead = None
+            time.sleep(RETRY_INTERVAL_S)
+            continue
         listed = set(tree(dead=True)) - set(spare)
         alive = [pid for pid in listed if parent(pid) is not None]
         if not is_first:  # A stopped process cannot fork.

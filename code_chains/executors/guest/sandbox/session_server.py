@@ -44,11 +44,12 @@ STARTUP_FILES = (
     ".zshenv",
     ".zprofile",
     ".zshrc",
-    ".config/fish/config.fish",
+    *(".bash_aliases", ".zlogin", ".cshrc", ".tcshrc", ".login"),
+    *(".config/fish/config.fish", ".config/fish/conf.d", ".cargo/env", ".local/bin/env"),
     ".pam_environment",
     ".inputrc",
 )
-"""What shells of a user read when they start."""
+"""What shells of a user read when they start, or what these files often read."""
 LISTEN_TIMEOUT_S = 60.0
 """Time until the host asks how a run has ended that it has talked to."""
 MAX_REQUEST_BYTES = 1 << 20
@@ -77,13 +78,16 @@ def main() -> None:
 
 
 def startup_files() -> list[tuple[str, int, int, int]]:
-    """Return the state of the files that shells of this user read: who changes them runs with each command."""
+    """Return the state of the files that shells of this user read: who changes them runs with each command.
+
+    Invariant: a program can set the time of a change of content, but not that of a change of the file's state.
+    """
     found = []
     for name in STARTUP_FILES:
         path = os.path.join(os.path.expanduser("~"), name)
         with contextlib.suppress(OSError):
             state = os.stat(path)
-            found.append((name, state.st_ino, state.st_size, state.st_mtime_ns))
+            found.append((name, state.st_ino, state.st_size, state.st_ctime_ns))
     return found
 
 
@@ -120,7 +124,7 @@ def serve_once(folder: str, settings: Json) -> NoReturn:
             report = supervisor.run_program({"op": "run"}, bundle)
         except (OSError, RuntimeError) as error:
             report = {"failed": f"{type(error).__name__}: {error}"}
-        supervisor.stop()
+        report = report if supervisor.stop() else {"remains": True}
     report["changes_startup"] = startup_files() != before
     line = as_line(report, key, 0, os.path.dirname(folder))
     with os.fdopen(output, "w", encoding="utf-8") as stream:
@@ -289,8 +293,9 @@ class SessionServer:
         return self._supervisor.run_program(command, bundle, self._talk)
 
     def on_run(self, request: Json, bundle: bytes) -> Json:
-        """Run the only program."""
-        return self._supervisor.run_program({"op": "run"}, bundle, self._talk)
+        """Run the only program, to the end of all that it started."""
+        report = self._supervisor.run_program({"op": "run"}, bundle, self._talk)
+        return report if self._supervisor.end() else {"remains": True}
 
     def on_command(self, request: Json, bundle: bytes) -> Json:
         """Let the supervisor roll back, save or restore the state."""
@@ -304,8 +309,7 @@ class SessionServer:
 
     def on_close(self, request: Json, bundle: bytes) -> Json:
         """End the session."""
-        self._supervisor.stop()
-        return {"broken": "it was closed"}
+        return {"broken": "it was closed"} if self._supervisor.stop() else {"remains": True}
 
     def _obey_meanwhile(self) -> None:
         """Take part in what is said while a program runs, and end the session if the host asks for it."""

@@ -278,15 +278,27 @@ class SupervisorClient:
 
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def stop(self) -> None:
-        """Let the supervisor end everything, end what it did not, and remove the folder."""
+    def end(self) -> bool:
+        """Let the supervisor end everything, and end what it did not; return whether nothing is left.
+
+        Invariant: the kernel says so, whatever a program may have done to this process or the supervisor.
+        """
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
         deadline = time.monotonic() + END_TIMEOUT_S
         while processes.parent(self._supervisor) == os.getpid() and time.monotonic() < deadline:
             time.sleep(RETRY_INTERVAL_S)
+        if not processes.is_childless():
+            processes.send_signal(self._supervisor, signal.SIGKILL)
         processes.kill_all()
+        processes.reap()
+        return processes.is_childless()
+
+    def stop(self) -> bool:
+        """End everything, and remove the folder; return whether nothing is left."""
+        is_alone = self.end()
         filesystem.remove(self._folder)
+        return is_alone and processes.is_childless()
 
 
 def memory_file(content: bytes) -> int:
