@@ -15,6 +15,7 @@ import pytest
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, OverloadedError, SessionError
 from code_chains.executors import BackendExecutor, Limits, Session
+from code_chains.executors.remote import server
 from code_chains.executors.values import value_of
 from code_chains.testing import ScriptedModel, SessionContract, asks_for_code
 from tests.conftest import soon
@@ -305,8 +306,9 @@ ENDS: dict[str, str] = {
 
 @pytest.mark.parametrize("code", ENDS.values(), ids=ENDS)
 def test_a_program_that_destroys_its_session_is_told_from_one_that_fails(
-    executor: BackendExecutor, backend: PersistentSandbox, code: str
+    executor: BackendExecutor, backend: PersistentSandbox, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(server, "CONFINES", False)  # As on a kernel that cannot.
     session = executor.session()
     session.run("x = 1")
     with pytest.raises((SessionError, ExecutorError)):

@@ -16,7 +16,7 @@ from code_chains.executors import BackendExecutor, Limits
 from code_chains.executors.guest.reports import MAX_REPORT_BYTES
 from code_chains.executors.guest.sandbox.talk import MAX_SAID_BYTES, Talk
 from code_chains.executors.guest.wire import Json
-from code_chains.executors.remote import server_link
+from code_chains.executors.remote import protocol_sandbox, server, server_link
 from code_chains.executors.remote.protocol_sandbox import ProtocolSandbox
 from code_chains.executors.remote.server_link import Clock
 from code_chains.testing import ExecutorContract
@@ -208,6 +208,32 @@ servers = [pid, int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[
 """
 
 
+@pytest.fixture
+def unconfined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "CONFINES", False)
+
+
+FORBIDDEN = {
+    "its supervisor's end": f"{OTHERS}os.kill(servers[0], signal.SIGKILL)",
+    "its supervisor's stop": f"{OTHERS}os.kill(servers[0], signal.SIGSTOP)",
+    "its supervisor's limits": f"{OTHERS}import resource\nresource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3))",
+    "its supervisor's memory": f"{OTHERS}open(f'/proc/{{pid}}/mem', 'rb').read(1)",
+    "what a shell reads": "open(__import__('os').path.expanduser('~/.profile'), 'w')",
+    "an interpreter for others": "import os; os.makedirs(os.path.expanduser('~/.local/bin'))",
+    "a file for others": "open('/tmp/file', 'w')",
+    "memory for others": "import ctypes; assert ctypes.CDLL(None).shmget(0, 4096, 0o1600) >= 0",
+}
+
+
+@pytest.mark.parametrize("program", FORBIDDEN.values(), ids=FORBIDDEN)
+def test_the_kernel_of_a_sandbox_keeps_programs_from_each_other(
+    executor: BackendExecutor, program: str
+) -> None:
+    assert executor.run(program).status == "error"
+    assert executor.run("open('own.txt', 'w').write('1')\n6 * 7").result == "42"
+
+
+@pytest.mark.usefixtures("unconfined")
 @pytest.mark.parametrize(
     "program",
     [
@@ -226,6 +252,7 @@ def test_a_sandbox_in_which_a_program_may_linger_is_used_no_more(
             executor.run("1")
 
 
+@pytest.mark.usefixtures("unconfined")
 def test_a_sandbox_in_which_a_session_was_killed_is_used_no_more(executor: BackendExecutor) -> None:
     with pytest.raises(SessionError):
         executor.session().run(
@@ -235,6 +262,7 @@ def test_a_sandbox_in_which_a_session_was_killed_is_used_no_more(executor: Backe
         executor.run("1")
 
 
+@pytest.mark.usefixtures("unconfined")
 def test_a_sandbox_whose_shell_was_changed_is_used_no_more(backend: PersistentSandbox) -> None:
     write = "import os\nwith open(os.path.expanduser('~/.profile'), {!r}) as file: file.write('')"
     with BackendExecutor(backend, limits=LIMITS) as executor, executor.session() as session:
@@ -279,3 +307,58 @@ def test_tests_in_the_sandbox_of_programs_are_refused(backend: PersistentSandbox
 def test_without_a_second_sandbox_there_are_no_tests(backend: PersistentSandbox) -> None:
     with pytest.raises(ConfigurationError):
         BackendExecutor(backend).run_tests("x = 1", "assert x == 1")
+
+
+STARVING = (
+    OTHERS
+    + """
+import resource, time
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(30)
+    os._exit(0)
+for server in servers:
+    resource.prlimit(server, resource.RLIMIT_NOFILE, (5, 5))
+"""
+)
+
+
+@pytest.mark.usefixtures("unconfined")
+def test_a_run_that_leaves_a_process_is_not_believed(backend: PersistentSandbox) -> None:
+    with BackendExecutor(backend, limits=replace(LIMITS, seconds=2)) as executor:
+        assert executor.run(STARVING).status == "killed"
+        with pytest.raises(ExecutorError, match="Replace the sandbox"):
+            executor.run("1")
+
+
+async def cancelled(executor: BackendExecutor, program: str) -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(executor.arun(program, tools=[lookup]), 2)
+
+
+def test_a_sandbox_is_used_on_after_a_run_was_cancelled(executor: BackendExecutor) -> None:
+    asyncio.run(cancelled(executor, "import time\ntime.sleep(30)"))
+    assert executor.run("6 * 7").result == "42"
+
+
+@pytest.mark.usefixtures("unconfined")
+def test_a_run_waits_until_nothing_of_a_cancelled_one_is_left(
+    backend: PersistentSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol_sandbox, "SETTLE_S", 1.0)
+    with BackendExecutor(backend, limits=LIMITS) as executor:
+        stop = f"{OTHERS}for server in servers: os.kill(server, signal.SIGSTOP)\nwhile True: pass"
+        asyncio.run(cancelled(executor, stop))
+        with pytest.raises(ExecutorError, match="Replace the sandbox"):
+            executor.run("1")
+
+
+@pytest.mark.usefixtures("unconfined")
+def test_an_interpreter_that_a_program_has_put_first_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with PersistentSandbox() as backend, BackendExecutor(backend, limits=LIMITS) as executor:
+        execute = backend.execute
+        monkeypatch.setattr(backend, "execute", lambda command: execute(f"PATH=/box/bin:$PATH; {command}"))
+        fake = "import os\nos.mkdir('/box/bin')\nfor name in ('python3', 'sh', 'rm'):\n"
+        fake += "    open(f'/box/bin/{name}', 'w').write('exit 3')\n    os.chmod(f'/box/bin/{name}', 0o755)"
+        assert executor.run(fake).ok
+        assert executor.run("6 * 7").result == "42"

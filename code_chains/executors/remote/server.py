@@ -18,6 +18,8 @@ from code_chains.inputs import check_code, files_on_disk
 
 SERVER_FILES = {f"guest/{path.relative_to(GUEST_FOLDER)}": path for path in GUEST_FOLDER.rglob("*.py")}
 """What is copied into a sandbox: the kernel sandbox's own supervisor with all that it uses, and the server of runs."""
+CONFINES = True
+"""Whether the sandbox's kernel is to confine programs as well, as far as it can; without it stands for one that cannot."""
 SERVE = """
 import os, sys
 sys.path.insert(0, os.getcwd())
@@ -52,6 +54,7 @@ def server_bundle(
         session_timeout: Seconds without a request after which a session ends; None if there is one run alone.
     """
     settings = {
+        "confines": CONFINES,
         "has_request": request is not None,
         "is_session": session_timeout is not None,
         "limits": run_limits(limits),

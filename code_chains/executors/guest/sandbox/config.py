@@ -52,6 +52,7 @@ class WorkerConfig(TypedDict):
         shared: Folders and files of the host that are visible in namespaces, which the worker adds.
         uid: User of the worker or of one run; 0 for the caller.
         root: Folder of the run, without namespaces.
+        hosted: Whether that is in a third-party sandbox, whose network and owner's files are for programs.
         libraries: How many of the preloaded modules a run has, from the first one.
         own_modules: Modules of this package, which the worker adds once it has imported everything.
         threads: Threads of the process that was forked for it, which adds this as well.
@@ -75,6 +76,7 @@ class WorkerConfig(TypedDict):
     shared: NotRequired[list[str]]
     uid: NotRequired[int]
     root: NotRequired[str]
+    hosted: NotRequired[bool]
     libraries: NotRequired[int]
     own_modules: NotRequired[list[str]]
     threads: NotRequired[int]

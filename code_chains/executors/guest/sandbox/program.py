@@ -122,6 +122,9 @@ def isolate(config: WorkerConfig, own_process: int | None = None) -> list[str]:
         map_user(uid, gid, own_process)
         drop_capabilities()
         layers.append("namespaces")
+    elif config.get("hosted"):
+        with contextlib.suppress(OSError):  # The sandbox may allow no change of them.
+            drop_capabilities()
     elif os.geteuid() == 0 and config["confined"]:
         change_user(config["uid"])
     prctl(PR_SET_DUMPABLE, 1)
@@ -138,14 +141,15 @@ def isolate(config: WorkerConfig, own_process: int | None = None) -> list[str]:
 def restrict(config: WorkerConfig) -> list[str]:
     """Restrict paths and system calls; return the names of the layers in force."""
     layers = []
+    is_alone = config["namespaces"] or config.get("hosted", False)
+    has_network = bool(config["network"] or config.get("hosted"))
     readable = ["/"] if config["namespaces"] else config["readable"]
-    min_version = 1 if config["namespaces"] else landlock.MIN_VERSION
-    version = landlock.restrict(readable, config["writable"], network=bool(config["network"]))
-    if version >= min_version:
+    version = landlock.restrict(readable, config["writable"], network=has_network)
+    if version >= (1 if is_alone else landlock.MIN_VERSION):
         layers.append("landlock")
     if version < landlock.SCOPE_VERSION and not config["namespaces"] and not config["uid"]:
         seccomp.install_signal_filter(os.getpid())
-    if seccomp.install_filter(namespaces=config["namespaces"], network=bool(config["network"])):
+    if seccomp.install_filter(namespaces=is_alone, network=has_network):
         layers.append("seccomp")
     if config["uid"]:
         layers.append("user")

@@ -13,7 +13,8 @@ import stat
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 
 from .. import cell, wire
 from ..collection import made_files
@@ -39,6 +40,12 @@ RUN_CHECK_INTERVAL_S = 0.1
 PRESSING_INTERVAL_S = 0.005
 """Pause between attempts to pass on what a program has not taken yet."""
 FILES_PER_MESSAGE = 50
+OWN_PREFIX = "code_chains-"
+"""How names of the folders of runs begin."""
+DEVICES = tuple(
+    f"/dev/{name}"
+    for name in ("null", "zero", "full", "random", "urandom", "nvidia0", "nvidiactl", "nvidia-uvm")
+)
 LOST = "the process that supervises it has ended"
 SEALS = 0x0001 | 0x0002 | 0x0004 | 0x0008
 """No more seals, and no change of a file's size or content."""
@@ -72,10 +79,14 @@ class SupervisorClient:
         shutil.rmtree(os.path.join(self._folder, "guest"))  # It is loaded, and nobody is to change it.
 
     def _config(self, settings: Json) -> WorkerConfig:
-        """Return the configuration of the supervisor; the sandbox isolates, so it does not."""
+        """Return the configuration of the supervisor.
+
+        The sandbox isolates. Besides, its kernel keeps programs from what would outlive them, as far as it can.
+        """
         return {
             "namespaces": False,
-            "confined": False,
+            "confined": settings["confines"],
+            "hosted": settings["confines"],
             "network": [],
             "preload": (),
             "environment": {**os.environ, "TMPDIR": f"{self._root}/tmp"},
@@ -83,8 +94,8 @@ class SupervisorClient:
             "probe": {},
             "commands": False,
             "visible": [],
-            "readable": [],
-            "writable": [],
+            "readable": [*visible(os.path.dirname(self._folder)), self._root],
+            "writable": [self._root, *DEVICES, *cache_folders()],
             "session_timeout": settings["session_timeout"],
             "seed": None,
             "frozen_at": 0.0,
@@ -299,6 +310,26 @@ class SupervisorClient:
         is_alone = self.end()
         filesystem.remove(self._folder)
         return is_alone and processes.is_childless()
+
+
+def visible(parent: str) -> Iterator[str]:
+    """Yield what programs may read: everything but the folders of runs in a folder."""
+    folder = ""
+    while folder != parent:
+        folder = folder or "/"
+        below = parent.removeprefix(folder).strip("/").partition("/")[0]
+        yield from (entry.path for entry in os.scandir(folder) if entry.name != below)
+        folder = os.path.join(folder, below)
+    yield from (entry.path for entry in os.scandir(parent) if not entry.name.startswith(OWN_PREFIX))
+
+
+def cache_folders() -> Iterator[str]:
+    """Make and yield the folders in which matplotlib, if it is there, keeps a list of fonts; making that takes seconds."""
+    for place in (".config", ".cache") if find_spec("matplotlib") else ():
+        path = os.path.join(os.path.expanduser("~"), place, "matplotlib")
+        with contextlib.suppress(OSError):
+            os.makedirs(path, exist_ok=True)
+            yield path
 
 
 def memory_file(content: bytes) -> int:
