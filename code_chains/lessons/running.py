@@ -9,6 +9,7 @@ from code_chains.analysis.replies.syntax import top_level_names
 from code_chains.chains.tested import verdict_of_runs, verdict_of_tests
 from code_chains.conversations.scripts import extract_futures
 from code_chains.executors.base import Executor
+from code_chains.executors.guest.rpc import ASKED
 from code_chains.lessons.expected import Expected
 from code_chains.lessons.lesson import Lesson, Step
 from code_chains.state import Execution, Verdict
@@ -144,6 +145,8 @@ def _run_once(executor: Executor, submission: Submission, expected: Expected) ->
     except UntestableError as error:
         return Tested(Verdict("failed", "tests", str(error)))
     ran, tests = executor.run_tests(program, harness, files=files)
-    # A program that takes too long is stopped itself; one whose tests are stopped only waited for them, or they for it.
-    is_machine_slow = tests.status == "timeout" and ran.status != "timeout"
+    # A program that takes too long is stopped itself; one whose tests are stopped only waited for them, or they for it. Both
+    # are if the tests still import what they need.
+    has_asked = ASKED in tests.stderr
+    is_machine_slow = tests.status == "timeout" and (ran.status != "timeout" or not has_asked)
     return Tested(verdict_of_tests(ran, tests, expectations), ran, is_machine_slow)

@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 import unittest
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -75,6 +75,9 @@ class Bench(Comparisons):
         self._facts = json.loads(facts)
         self._first = self._facts["output"]
         self._channel.truthful = frozenset(self._facts["truthful"])
+        self._channel.is_own_error = self._is_made
+        # Invariant: each case judges it, so that none ends the tests as if they had passed.
+        self._channel.raises_exits = "SystemExit" in self._facts["tests"]
         if self._facts["files"]:
             self._channel.around.share_files(self._facts["named"])
         if self._facts["seeds"]:
@@ -152,7 +155,7 @@ class Bench(Comparisons):
             raise
         except BaseException as error:
             kinds = [kind.__name__ for kind in type(error).__mro__]
-            if not isinstance(error, Exception) and OUTCOME not in kinds:
+            if not isinstance(error, Exception | SystemExit) and OUTCOME not in kinds:
                 raise
             note |= self._judge(error, line)
         finally:
@@ -191,6 +194,19 @@ class Bench(Comparisons):
             return {"status": "error", "message": f"The test in line {line} is broken: {own}"}
         notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
         return {"status": "fail", "message": f"A test ended with {text}{notes}"}
+
+    def _is_made(self, error: BaseException) -> bool:
+        """Return whether tests have made an error by themselves: by raising it, or by what uses nothing of the program."""
+        trace = error.__traceback__
+        while trace and trace.tb_next:
+            trace = trace.tb_next
+        if trace is None or trace.tb_frame.f_code.co_filename != cell.SOURCE_NAME:
+            return False
+        with contextlib.suppress(SyntaxError, ValueError):
+            expression, _ = cell.failing_source(trace)
+            if isinstance(ast.parse(expression.strip()).body[0], ast.Raise):
+                return True
+        return self._is_own_fault(error)
 
     def _is_own_fault(self, error: BaseException) -> bool:
         """Return whether the expression that failed uses nothing of the program, nor what a program can change."""
@@ -250,8 +266,8 @@ class Bench(Comparisons):
         ):
             raise AssertionError(self.explain(source, got, "==", expected))
 
-    def cases(self, kind: type[unittest.TestCase], line: int) -> None:
-        """Run each case of a class of unittest."""
+    def cases(self, kind: type[unittest.TestCase], line: int, lines: Mapping[str, int]) -> None:
+        """Run each case of a class of unittest, which is in a line with its methods in others."""
         bench, original = self, kind.assertEqual
 
         def assert_equal(self: unittest.TestCase, first: Any, second: Any, msg: Any = None) -> None:
@@ -265,9 +281,10 @@ class Bench(Comparisons):
         result = Result(self)
         unittest.defaultTestLoader.loadTestsFromTestCase(kind).run(result)
         for name in result.passed:
-            self._add({"name": name, "line": line, "status": "pass"}, 0)
+            self._add({"name": name, "line": lines.get(name, line), "status": "pass"}, 0)
         for name, error in result.failed:
-            self._add({"name": name, "line": line, **self._judge(error, line)}, 0)
+            place = lines.get(name, line)
+            self._add({"name": name, "line": place, **self._judge(error, place)}, 0)
         assert not result.skipped, "a test was skipped"
 
     def finish(self, names: Iterable[str]) -> None:

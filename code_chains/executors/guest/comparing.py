@@ -6,6 +6,7 @@ words, without regard to blanks and capitals, and numbers in it up to rounding.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from typing import Any
@@ -34,7 +35,7 @@ def equal(got: Any, expected: Any) -> Any:
         type(got) is not type(expected) and not are_numbers(got, expected)
     ):
         return outcome
-    return same(got, expected) if is_data(got) else outcome
+    return same(got, expected, is_exact=True) if is_data(got) else outcome
 
 
 def all_of(outcome: Any) -> Any:
@@ -55,17 +56,20 @@ def are_numbers(*values: Any) -> bool:
     return all(isinstance(value, (int, float)) for value in values)
 
 
-def same(got: Any, expected: Any) -> bool:
-    """Compare data; a tuple may stand for a list, as JSON has no tuples."""
+def same(got: Any, expected: Any, *, is_exact: bool = False) -> bool:
+    """Compare data; a tuple may stand for a list, as JSON has no tuples, unless it is to be exact."""
     got, expected = plain(got), plain(expected)
     if isinstance(got, bool) or isinstance(expected, bool):
         return type(got) is type(expected) and got == expected
     if are_numbers(got, expected):
         return near(got, expected)
+    each = functools.partial(same, is_exact=is_exact)
     if isinstance(got, (list, tuple)) and isinstance(expected, (list, tuple)):
-        return len(got) == len(expected) and all(map(same, got, expected))
+        if is_exact and isinstance(got, list) is not isinstance(expected, list):
+            return False
+        return len(got) == len(expected) and all(map(each, got, expected))
     if isinstance(got, dict) and isinstance(expected, dict):
-        return got.keys() == expected.keys() and all(same(got[key], expected[key]) for key in expected)
+        return got.keys() == expected.keys() and all(each(got[key], expected[key]) for key in expected)
     equals: Any = type(got).__eq__
     return equals(got, expected) is True
 

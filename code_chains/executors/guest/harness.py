@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,9 @@ from .capabilities import ProtectedNamespace
 from .proxies import Remote, condition, let_compare
 from .rpc import RpcChannel, error_type
 from .wire import Json
+
+ABSTRACT = ("collections.abc", "numbers", "typing")
+"""Modules with classes that objects are of without naming them."""
 
 
 class HarnessNamespace(ProtectedNamespace):
@@ -31,6 +35,8 @@ class HarnessNamespace(ProtectedNamespace):
         self.bench = Bench(channel, self.look_up)
         self.update(self.bench.names())
         self["callable"] = lambda value: _callable(value, channel)
+        self["hasattr"] = lambda value, name: _has(value, name, channel)
+        self["isinstance"] = lambda value, kinds: _is_instance(value, kinds, channel)
         self["_program"] = self.look_up
         self["_condition"] = condition
         self["_own"] = self.reserve
@@ -77,3 +83,34 @@ def _callable(value: Any, channel: RpcChannel) -> bool:
     return (
         bool(channel.request("inspect", "callable", value)) if isinstance(value, Remote) else callable(value)
     )
+
+
+def _has(value: Any, name: str, channel: RpcChannel) -> bool:
+    """Return whether a value has an attribute; of one of the program's, what that says, as proxies have all special ones."""
+    if not isinstance(value, Remote):
+        return hasattr(value, name)
+    try:
+        channel.request("getattr", value, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _is_instance(value: Any, kinds: Any, channel: RpcChannel) -> bool:
+    """Return whether a value is of a class; of an object of the program, what its process says of Python's own classes."""
+    if isinstance(kinds, tuple):
+        return any(_is_instance(value, kind, channel) for kind in kinds)
+    if not isinstance(value, Remote) or isinstance(kinds, Remote):
+        return isinstance(value, kinds)
+    if place := _place_of(kinds):
+        return bool(channel.request("inspect", "is_a", value, *place))
+    return isinstance(value, kinds)
+
+
+def _place_of(kind: Any) -> tuple[str, str] | None:
+    """Return module and name of an abstract class or type of Python, of which objects are without naming it."""
+    names = (name for name, other in vars(types).items() if other is kind)
+    if name := next(names, ""):
+        return "types", name
+    module = getattr(kind, "__module__", "")
+    return (module, kind.__name__) if module in ABSTRACT else None

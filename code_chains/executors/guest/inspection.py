@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from functools import wraps
@@ -25,8 +26,16 @@ _predicates: dict[str, Callable[[object], bool]] = {name: getattr(inspect, name)
 _signature, _callable, _bases = inspect.signature, callable, type.__dict__["__bases__"].__get__
 
 
-def of_program(what: str, value: Any) -> Any:
-    """Return what the program's side knows of one of its objects; an operation that tests may request."""
+def of_program(what: str, value: Any, *names: str) -> Any:
+    """Return what the program's side knows of one of its objects; an operation that tests may request.
+
+    Args:
+        what: What to look at.
+        value: The object.
+        names: For `is_a` a module of Python, and a class of it.
+    """
+    if what == "is_a":
+        return isinstance(value, getattr(importlib.import_module(names[0]), names[1]))
     if what == "bases":
         return [base.__name__ if base.__module__ == "builtins" else base for base in _bases(value)]
     if what == "signature":

@@ -19,6 +19,7 @@ BINARY_OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
     *("and_", "or_", "xor", "lshift", "rshift"),
 )
+IN_PLACE_OPERATORS = tuple(f"i{name.strip('_')}" for name in BINARY_OPERATORS)
 NUMERIC_OPERATORS = ("abs", "round", "int", "float", "index", "bool", "neg", "pos", "invert", "len")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne", "contains")
 REMOTE_ATTRIBUTES = (
@@ -35,7 +36,17 @@ REMOTE_ATTRIBUTES = (
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{
         name: getattr(operator, name)
-        for name in (*BINARY_OPERATORS, *COMPARISONS, "getitem", "setitem", "delitem", "neg", "pos", "abs")
+        for name in (
+            *BINARY_OPERATORS,
+            *IN_PLACE_OPERATORS,
+            *COMPARISONS,
+            "getitem",
+            "setitem",
+            "delitem",
+            "neg",
+            "pos",
+            "abs",
+        )
     },
     **{
         name: getattr(builtins, name)
@@ -56,14 +67,19 @@ class Channel(Protocol):
         borrowed: Proxies for the peer's objects, by number.
         truthful: Classes whose objects say whether they are true, as the program defines that.
         truths: What objects have said, by number, until something is done with them.
+        is_own_error: Returns whether tests have made an error by themselves.
     """
 
+    is_own_error: Callable[[BaseException], bool]
     borrowed: dict[int, Remote]
     truthful: frozenset[str]
     truths: dict[int, bool]
 
     def request(self, target: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Make the peer call a function by its number, or an operation by its name, and return what that returns."""
+
+    def pack_error(self, error: BaseException) -> list[Any]:
+        """Return an exception as JSON."""
 
 
 class Remote:
@@ -166,9 +182,12 @@ class Remote:
     def __enter__(self) -> Any:
         return self._channel.request("getattr", self, "__enter__")()
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        # Invariant: the result is ignored, so that no assertion is swallowed.
-        self._channel.request("getattr", self, "__exit__")(None, None, None)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        # Invariant: the object is told of an error that the tests made on purpose alone, so that it swallows no assertion.
+        if error is None or isinstance(error, AssertionError) or not self._channel.is_own_error(error):
+            self._channel.request("getattr", self, "__exit__")(None, None, None)
+            return False
+        return self._channel.request("leave", self, self._channel.pack_error(error)) is True
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, Remote) and bool(self._channel.request("isinstance", instance, self))
@@ -226,13 +245,16 @@ def _binary(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             raise TypeError(
                 f"{self._kind} is an object of the program: take plain values out of it and calculate with those"
             )
-        operands = (other, self) if reflected else (self, other)
+        operands, compares = ((other, self) if reflected else (self, other)), self._compares
         value = self._channel.request(name, *operands)
         if is_plain and not isinstance(value, Remote):
             raise TypeError(
                 f"{self._kind} has met a plain value: what it makes of that is not to be believed"
             )
-        compares = not is_plain and self._compares and other._compares
+        if isinstance(value, Remote) and value._number == self._number:
+            let_compare(self, compares=compares)
+            return self
+        compares = compares and not is_plain and other._compares
         return _marked(value, made=self._made, mixed=self._mixed or is_plain, compares=compares)
 
     return method
@@ -313,6 +335,8 @@ def _reject_universal(*proxies: Remote, name: str = "eq") -> None:
 for _name in BINARY_OPERATORS:
     setattr(Remote, f"__{_name.strip('_')}__", _binary(_name))
     setattr(Remote, f"__r{_name.strip('_')}__", _binary(_name, reflected=True))
+for _name in IN_PLACE_OPERATORS:
+    setattr(Remote, f"__{_name}__", _binary(_name))
 for _name in COMPARISONS:
     setattr(Remote, f"__{_name}__", _comparison(_name))
 for _name in ("getitem", "setitem", "delitem", *NUMERIC_OPERATORS):

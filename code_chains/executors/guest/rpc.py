@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -33,12 +34,16 @@ MUTABLE_TYPES = {
 }
 """Types of arguments, by package and name, whose changes by the callee are sent back."""
 _TYPES = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range)
-PLAIN_TYPES = {kind.__name__: kind for kind in _TYPES}
+_ERRORS = [kind for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+PLAIN_TYPES: dict[str, type] = {kind.__name__: kind for kind in (*_TYPES, *_ERRORS)}
 """Types that are the same on both sides."""
+_OPERATIONS = OPERATIONS | {"inspect": inspection.of_program, "module": importlib.import_module}
 MAX_PRINTED_PARTS = 10_000
 """Parts of a call's output that the tests receive."""
-MAX_MESSAGE_CHARS = 1000
+MAX_MESSAGE_CHARS, MAX_CAUSES = 1000, 3
 MAX_READ_BYTES = 1 << 20
+ASKED = "\x00asked\x00"
+"""What tests write to their standard error once they need the program; what they import before takes its time."""
 
 
 class ProgramEndedError(Exception):
@@ -63,6 +68,8 @@ class RpcChannel:
         printed: What the peer printed during calls.
         truthful: Classes whose objects say whether they are true, as the program defines that.
         truths: What objects have said, by number, until something is done with them.
+        is_own_error: Returns whether tests have made an error by themselves.
+        raises_exits: Whether tests expect that the program exits.
         around: What tests have put around their calls.
         shared: Lists, dicts and sets that were passed.
     """
@@ -81,6 +88,9 @@ class RpcChannel:
         self._served = OfProgram()
         self._failure: AssertionError | None = None
         self.truths: dict[int, bool] = {}
+        self.is_own_error: Callable[[BaseException], bool] = lambda error: False
+        self.raises_exits = False
+        self._has_asked = False
         self.shared = SharedContainers()
         self._depth = 0
         self._numbers: dict[int, int] = {}
@@ -184,6 +194,9 @@ class RpcChannel:
 
     def _reply_to(self, target: Any, args: tuple[Any, ...], kwargs: Json) -> Json:
         arguments = [*args, *kwargs.values()]
+        if self.is_guarded and not self._has_asked:
+            self._has_asked = True
+            os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, ASKED.encode())
         if self.is_guarded and any(map(is_namespace, arguments)):
             raise TypeError("Tests must not hand on the names of a module: a program could change them.")
         packed_kwargs = {key: self.pack(value) for key, value in kwargs.items()}
@@ -266,7 +279,7 @@ class RpcChannel:
 
     def _error_reply(self, error: BaseException) -> Json:
         """Return the reply to a request that failed, whatever else cannot be passed."""
-        reply: Json = {"error": self._pack_error(error)}
+        reply: Json = {"error": self.pack_error(error)}
         with contextlib.suppress(Exception):
             reply |= self.shared.changes(self.pack)
         return reply
@@ -311,16 +324,15 @@ class RpcChannel:
             return names[args[0]]
         elif target in ("seed", "share_files", "replace", "set_variable"):
             return getattr(self._served, target)(*args, **kwargs)
-        elif target == "inspect":
-            return inspection.of_program(*args)
-        elif target == "module":
-            return importlib.import_module(args[0])
-        return OPERATIONS[target](*args, **kwargs)
+        elif target == "leave":
+            error = self._unpack_error(*args[1])
+            return bool(type(args[0]).__exit__(args[0], type(error), error, None))
+        return _OPERATIONS[target](*args, **kwargs)
 
     # -- exceptions ------------------------------------------------------------------------------------------
 
-    def _pack_error(self, error: BaseException) -> list[Any]:
-        """Return an exception as JSON: its type with its bases, its attributes, where it was raised, and its text."""
+    def pack_error(self, error: BaseException, depth: int = 0) -> list[Any]:
+        """Return an exception as JSON: its type with its bases, its attributes, where it was raised, its text, its cause."""
         types = [[cls.__module__, cls.__name__] for cls in type(error).__mro__]
         content: Any = None
         with contextlib.suppress(Exception):
@@ -332,11 +344,18 @@ class RpcChannel:
             text = str(error)[:MAX_MESSAGE_CHARS]
         # Invariant: a program learns nothing of the places and variables of tests.
         where = "" if self.is_guarded else location(error)
-        return [types, content or self.pack(((), {})), where, text]
+        cause = (
+            self.pack_error(error.__cause__, depth + 1) if error.__cause__ and depth < MAX_CAUSES else None
+        )
+        return [types, content or self.pack(((), {})), where, text, cause]
 
-    def _unpack_error(self, types: list[list[str]], content: Any, note: str, text: str) -> Exception:
+    def _unpack_error(
+        self, types: list[list[str]], content: Any, note: str, text: str, cause: Any = None
+    ) -> BaseException:
         """Return an exception of the peer, with a note that says where it was raised."""
-        cls = error_type(tuple(map(tuple, types)))
+        cls: type[BaseException] = error_type(tuple(map(tuple, types)))
+        if self.raises_exits and types[0] == ["builtins", "SystemExit"]:
+            cls = SystemExit
         args, attributes = self.unpack(content)
         try:
             error = cls(*args)
@@ -350,6 +369,8 @@ class RpcChannel:
         )
         if note:
             error.add_note(note)
+        if cause:
+            error.__cause__ = self._unpack_error(*cause)
         return error
 
 

@@ -71,7 +71,8 @@ class _Runner:
                 loops = _asserts_in_loops(node, self._assertions)
                 yield self._test(node, node.name, [*before, _call(node, node.name)], after, loops=loops)
             elif isinstance(node, ast.ClassDef) and is_test_case(node):
-                yield from syntax_tree(f"_cases({node.name}, {node.lineno})").body
+                lines = {item.name: item.lineno for item in node.body if isinstance(item, _FUNCTIONS)}
+                yield from syntax_tree(f"_cases({node.name}, {node.lineno}, {lines!r})").body
             elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
                 yield from self._tests_of(node)
         yield from self._hook("teardown_module")
