@@ -36,6 +36,7 @@ class HarnessNamespace(ProtectedNamespace):
         self.update(self.bench.names())
         self["callable"] = lambda value: _callable(value, channel)
         self["hasattr"] = lambda value, name: _has(value, name, channel)
+        self["_type"] = lambda value: _type(value, channel)
         self["isinstance"] = lambda value, kinds: _is_instance(value, kinds, channel)
         self["_program"] = self.look_up
         self["_condition"] = condition
@@ -96,12 +97,21 @@ def _has(value: Any, name: str, channel: RpcChannel) -> bool:
     return True
 
 
+def _type(value: Any, channel: RpcChannel) -> Any:
+    """Return the class of a value."""
+    return channel.request("type", value) if isinstance(value, Remote) else type(value)
+
+
 def _is_instance(value: Any, kinds: Any, channel: RpcChannel) -> bool:
     """Return whether a value is of a class; of an object of the program, what its process says of Python's own classes."""
     if isinstance(kinds, tuple):
         return any(_is_instance(value, kind, channel) for kind in kinds)
+    if isinstance(kinds, Remote) and hasattr(type(value), "_fields"):  # A named tuple, which is a value.
+        return [type(value).__name__, *value._fields] == [kinds.__name__, *getattr(kinds, "_fields", ())]
     if not isinstance(value, Remote) or isinstance(kinds, Remote):
         return isinstance(value, kinds)
+    if kinds is tuple:
+        return channel.request("inspect", "items", value) is not None
     if place := _place_of(kinds):
         return bool(channel.request("inspect", "is_a", value, *place))
     return isinstance(value, kinds)

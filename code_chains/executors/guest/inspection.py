@@ -23,6 +23,7 @@ PREDICATES = (
     *("isgenerator", "isgeneratorfunction", "ismethod", "isroutine"),
 )
 _predicates: dict[str, Callable[[object], bool]] = {name: getattr(inspect, name) for name in PREDICATES}
+_items = tuple.__iter__
 _signature, _callable, _bases = inspect.signature, callable, type.__dict__["__bases__"].__get__
 
 
@@ -36,6 +37,8 @@ def of_program(what: str, value: Any, *names: str) -> Any:
     """
     if what == "is_a":
         return isinstance(value, getattr(importlib.import_module(names[0]), names[1]))
+    if what == "items":  # Of a tuple, whatever its class says.
+        return tuple(_items(value)) if issubclass(type(value), tuple) else None
     if what == "bases":
         return [base.__name__ if base.__module__ == "builtins" else base for base in _bases(value)]
     if what == "signature":

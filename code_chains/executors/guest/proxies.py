@@ -50,7 +50,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     },
     **{
         name: getattr(builtins, name)
-        for name in ("getattr", "setattr", "len", "iter", "next", "bool", "int", "float")
+        for name in ("getattr", "setattr", "len", "iter", "next", "bool", "int", "float", "type")
     },
     **{name: getattr(builtins, name) for name in ("str", "repr", "hash", "round", "isinstance")},
     "index": operator.index,
@@ -281,7 +281,8 @@ def _comparison(name: str) -> Callable[..., Any]:
         is_plain = not isinstance(other, Remote)
         if is_plain and not self._compares:
             if name in ("eq", "ne"):
-                return name == "ne"
+                is_equal = type(other) is tuple and self._channel.request("inspect", "items", self) == other
+                return is_equal is (name == "eq")
             raise TypeError(
                 f"{self._kind} is an object of the program: take plain values out of it and compare those"
             )

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import re
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -283,6 +284,15 @@ def kind_of(value: Any) -> str:
     return name if name in PACKERS else ""
 
 
+def has_own_methods(kind: type) -> bool:
+    """Return whether a class of named tuples defines more than their fields."""
+    own = [item for base in kind.__mro__[:-2] if hasattr(base, "_fields") for item in vars(base).items()]
+    return any(isinstance(value, METHODS_OF_CLASSES) and name not in GENERATED for name, value in own)
+
+
+METHODS_OF_CLASSES = (types.FunctionType, property, classmethod, staticmethod)
+GENERATED = {"__new__", "_make", "_replace", "__replace__", "__repr__", "_asdict", "__getnewargs__"}
+"""Methods that each class of named tuples has."""
 _COPIED = frozenset(
     name for name in PACKERS if not name.startswith(("builtins.", "namedtuple", "collections.Order"))
 )
@@ -357,6 +367,8 @@ class Packer:
             return {"builtins.dict": _mapping(value, self)}
         if kind is list:
             return self.parts(value)
+        if self._lend is not None and isinstance(value, tuple) and has_own_methods(kind):
+            return self._lend(value)
         if name := kind_of(value):
             self.has_converted |= isinstance(value, collections.defaultdict | bytearray | memoryview)
             # What an array or a deque consists of is a list only here.

@@ -266,6 +266,7 @@ def _bind_for_classes(tests: ast.Module, code: str) -> list[str]:
     used = set[str]()
     for kind in nodes(tests, ast.ClassDef):
         used |= names_in(*(node for node in kind.body if not isinstance(node, _DEFINITIONS)))
+        used |= names_in(*(one for node in kind.body for one in getattr(node, "decorator_list", ())))
     shared = used.intersection(_functions_of(code), free_names(tests))
     return [f"{name} = _program({name!r})" for name in sorted(shared)]
 

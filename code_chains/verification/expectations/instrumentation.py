@@ -51,7 +51,7 @@ def instrumented(tests: ast.Module) -> tuple[ast.Module, list[str]]:
             loops = is_case and isinstance(node, ast.For | ast.While)
             body.append(_case(source, node.lineno, changed, ends=not is_case, loops=loops))
     tree.body = [*body, *runner.calls()]
-    return ast.fix_missing_locations(tree), names
+    return ast.fix_missing_locations(_Classes().visit(tree)), names
 
 
 class _Runner:
@@ -177,6 +177,24 @@ def _counted() -> ast.stmt:
     return syntax_tree("_count()").body[0]
 
 
+class _Classes(ast.NodeTransformer):
+    """Ask the program for the class of an object, which `type(…)` and `….__class__` would not do."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Convert `type(value)`."""
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Name(id="type"), args=[ast.expr() as value], keywords=[]):
+                return _class_of(value)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Convert `value.__class__`."""
+        self.generic_visit(node)
+        is_read = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
+        return _class_of(node.value) if is_read else node
+
+
 class _Instrumentation(ast.NodeTransformer):
     """Count assertions as they run, make them explain their failure, and compare as people do.
 
@@ -238,6 +256,10 @@ class _Instrumentation(ast.NodeTransformer):
             node.msg = ast.Constant(f"{ast.unparse(test)} does not hold")
         node.test = _Comparisons(how).visit(test)
         return node
+
+
+def _class_of(value: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("_type", ast.Load()), [value], [])
 
 
 def _asked_first(test: ast.expr) -> Iterator[ast.stmt]:

@@ -1,0 +1,127 @@
+"""Tests see objects of the program as if they ran in its process: operators, context managers, errors and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from code_chains.chains import EvaluateChain
+from code_chains.executors import Limits, SandboxExecutor
+from code_chains.state import Verdict
+
+COUNTER = "class C:\n    def __init__(self, n): self.n = n\n"
+IN_PLACE = "a = C(1)\nb = a\na += C(2)\nassert b.n == 3\nassert a is b"
+UNDOING = (
+    "class undone:\n    def __init__(self, d): self.d, self.old = d, dict(d)\n    def __enter__(self): return self.d\n"
+    "    def __exit__(self, kind, error, trace):\n        if kind is ValueError: self.d.clear(); self.d.update(self.old)\n"
+)
+UNDONE = (
+    "import pytest\nd = {'a': 1}\nwith pytest.raises(ValueError):\n    with undone(d):\n        d['a'] = 5\n"
+    "        raise ValueError('no')\nassert d == {'a': 1}"
+)
+SWALLOWING = "class locked:\n    def __enter__(self): return self\n    def __exit__(self, *a): return True\n"
+RAISED = "import pytest\nwith pytest.raises(KeyError):\n    with locked():\n        raise KeyError('a')"
+IGNORING = (
+    "class ignoring:\n    def __init__(self, *kinds): self.kinds = kinds\n    def __enter__(self): return self\n"
+    "    def __exit__(self, kind, error, trace): return kind is not None and issubclass(kind, self.kinds)\n"
+)
+IGNORED = "with ignoring(ZeroDivisionError):\n    1 / 0\nassert ignoring(KeyError)"
+EXIT = "import pytest\nwith pytest.raises(SystemExit) as e:\n    leave()\nassert e.value.code == 3"
+CHAINED = "def f():\n    try: int('a')\n    except ValueError as error: raise KeyError('b')"
+CAUSE = (
+    "import pytest\nwith pytest.raises(KeyError) as e: f()\nassert isinstance(e.value.__cause__, ValueError)"
+)
+POINT = "from typing import NamedTuple\nclass Point(NamedTuple):\n    x: int\n    y: int\n"
+NORM = "    def norm(self): return abs(self.x) + abs(self.y)\n"
+ITERABLE = "from collections.abc import Iterable, Sized\n"
+ITERABLE += "assert isinstance(Bag(), Iterable)\nassert not isinstance(Bag(), Sized)\n"
+ITERABLE += "assert hasattr(Bag(), '__iter__')\nassert not hasattr(Bag(), '__len__')"
+BAG = "class Bag:\n    def __init__(self): self.items = [1]\n"
+TYPES = "assert type(pet()) is Cat\nassert type(pet()) is not Dog\nassert pet().__class__.__name__ == 'Cat'"
+PETS = "class Cat: pass\nclass Dog: pass\ndef pet(): return {}()"
+PROGRAMS = {
+    "an operator in place": (
+        "verified",
+        COUNTER + "    def __iadd__(self, o):\n        self.n += o.n\n        return self",
+        IN_PLACE,
+    ),
+    "an operator that is not in place": (
+        "failed",
+        COUNTER + "    def __add__(self, o): return C(self.n + o.n)",
+        IN_PLACE,
+    ),
+    "an operator in place without a result": (
+        "failed",
+        COUNTER + "    def __iadd__(self, o): self.n += o.n",
+        IN_PLACE,
+    ),
+    "a block that is undone": ("verified", UNDOING, UNDONE),
+    "a block that is not undone": ("failed", UNDOING.replace("ValueError", "KeyError"), UNDONE),
+    "a block that swallows": ("failed", SWALLOWING, RAISED),
+    "a block that does not swallow": ("verified", SWALLOWING.replace("True", "False"), RAISED),
+    "a block that ignores": ("verified", IGNORING, IGNORED),
+    "a failed assertion in a block that swallows": (
+        "failed",
+        SWALLOWING,
+        "with locked():\n    assert 1 == 2",
+    ),
+    "a wrong result in a block that swallows": (
+        "failed",
+        SWALLOWING + "def f(): return None",
+        "with locked():\n    assert f()[0] == 1",
+    ),
+    "an exit": ("verified", "import sys\ndef leave(): sys.exit(3)", EXIT),
+    "another exit": ("failed", "import sys\ndef leave(): sys.exit(4)", EXIT),
+    "an exit that nobody expects": ("failed", "import sys\ndef f(): sys.exit(0)", f"{EXIT}\nassert f() == 1"),
+    "a cause": ("verified", f"{CHAINED} from error", CAUSE),
+    "no cause": ("failed", f"{CHAINED} from None", CAUSE),
+    "named tuples with methods": (
+        "verified",
+        POINT + NORM + "def moved(p): return Point(p.x + 1, p.y)",
+        "assert Point(3, -4).norm() == 7\nassert moved(Point(1, 2)) == (2, 2)\nassert moved(Point(1, 2)) == Point(2, 2)\n"
+        "assert moved(Point(1, 2)) != (1, 2)\nassert isinstance(moved(Point(1, 2)), tuple)",
+    ),
+    "named tuples": (
+        "verified",
+        POINT + "def moved(p): return Point(p.x + 1, p.y)",
+        "assert moved(Point(1, 2)) == (2, 2)\nassert isinstance(moved(Point(1, 2)), Point)",
+    ),
+    "what an object can": ("verified", BAG + "    def __iter__(self): return iter(self.items)", ITERABLE),
+    "what an object cannot": ("failed", BAG, ITERABLE),
+    "a class": ("verified", PETS.format("Cat"), TYPES),
+    "another class": ("failed", PETS.format("Dog"), TYPES),
+    "a tuple in a list": ("failed", "def f(): return [['a', 1]]", "assert f() == [('a', 1)]"),
+    "a list in a tuple": (
+        "verified",
+        "def f(): return [[1, 1]]",
+        "assert f() != [(1, 1)]\nassert f() == [[1, 1]]",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=20), min_idle=2) as sandbox:
+        yield sandbox
+
+
+def verdict(sandbox: SandboxExecutor, code: str, tests: str) -> Verdict:
+    state = {"code": code, "query": "", "execution": sandbox.run(code), "tests": tests}
+    decided: Verdict = EvaluateChain(executor=sandbox).invoke(state)["verdict"]
+    return decided
+
+
+@pytest.mark.parametrize(("status", "code", "tests"), PROGRAMS.values(), ids=PROGRAMS)
+def test_objects_are_as_in_one_process(sandbox: SandboxExecutor, status: str, code: str, tests: str) -> None:
+    found = verdict(sandbox, code, tests)
+    assert (found.status, "broken" in found.reason) == (status, False)
+
+
+def test_a_test_of_unittest_is_told_by_its_method(sandbox: SandboxExecutor) -> None:
+    tests = (
+        "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.assertEqual(f(1), 1)\n"
+        "    def test_b(self):\n        self.assertEqual(f(2), 3)\n"
+    )
+    found = verdict(sandbox, "def f(x): return x", tests)
+    assert [(result.line, result.status) for result in found.tests] == [(3, "pass"), (4, "fail")]
