@@ -137,14 +137,13 @@ class ProtocolSandbox:
         folder.is_given_up = folder.is_cancelled = True
         if folder.has_begun and not folder.is_settled.is_set():
             self._cancelled.append(folder)
-        with contextlib.suppress(ExecutorError):  # It must not take the place of the cancellation.
-            if folder.close is None:
+        if folder.close is None:
+            with contextlib.suppress(ExecutorError):  # It must not take the place of the cancellation.
                 self.remove(folder)  # The supervisor notices that, and stops the program.
-                return
-        if folder.close is not None:
-            if not folder.close():
-                self.discard()
-            folder.is_settled.set()
+            return
+        if not folder.close():
+            self.discard()
+        folder.is_settled.set()
 
     def give_up(self) -> None:
         """Do what is to be done after an error, such as delete a sandbox that has ended."""

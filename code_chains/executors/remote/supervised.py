@@ -6,6 +6,7 @@ import base64
 import hmac
 import mimetypes
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from code_chains.state import Artifact, ErrorReport, Execution, Isolation
 
 MAX_REPORT_ITEMS = 10_000
 """Items of a supervisor's report, most of which name files."""
+LAYERS = ("landlock", "seccomp")
+"""What of a sandbox's own kernel may confine programs."""
 _REPORT = '{"report": '
 GUEST_FOLDER = Path(__file__).parents[1] / "guest"
 GUEST_FILES = {f"guest/{path.name}": path for path in GUEST_FOLDER.glob("*.py")}
@@ -57,6 +60,7 @@ def execution_of(
     if report is None:
         killed = ErrorReport("Killed", "The program killed its supervisor.")
         return Execution("killed", error=killed, isolation=isolation)
+    layers = tuple(name for name in LAYERS if name in report.get("layers", ()))
     message = _read_frame(base64.b64decode(report["result"]), limits)
     status, error, result = _outcome(report, message, limits)
     collector = ArtifactCollector(limits.artifacts_bytes)
@@ -78,7 +82,7 @@ def execution_of(
         duration=min(max(0.0, float(report["seconds"])), MAX_SECONDS),
         peak_memory=counted(report["peak"]),
         truncated=report["reason"] == "output" or collector.truncated,
-        isolation=isolation,
+        isolation=replace(isolation, layers=layers or isolation.layers),
     )
 
 

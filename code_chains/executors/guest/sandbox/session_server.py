@@ -124,7 +124,7 @@ def serve_once(folder: str, settings: Json) -> NoReturn:
             report = supervisor.run_program({"op": "run"}, bundle)
         except (OSError, RuntimeError) as error:
             report = {"failed": f"{type(error).__name__}: {error}"}
-        report = report if supervisor.stop() else {"remains": True}
+        report = {**report, "layers": supervisor.layers} if supervisor.stop() else {"remains": True}
     report["changes_startup"] = startup_files() != before
     line = as_line(report, key, 0, os.path.dirname(folder))
     with os.fdopen(output, "w", encoding="utf-8") as stream:
@@ -201,6 +201,7 @@ class SessionServer:
                 answer = partial(self._answer, connection, request["number"])
                 report = self._serve_one(request, body, answer)
                 report["changes_startup"] = startup_files() != self._startup_files
+                report["layers"] = self._supervisor.layers
                 self._last_answer(answer)(report)
                 if "broken" in report or request["op"] == "run":
                     break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import io
 import os
 import shutil
@@ -42,10 +43,7 @@ PRESSING_INTERVAL_S = 0.005
 FILES_PER_MESSAGE = 50
 OWN_PREFIX = "code_chains-"
 """How names of the folders of runs begin."""
-DEVICES = tuple(
-    f"/dev/{name}"
-    for name in ("null", "zero", "full", "random", "urandom", "nvidia0", "nvidiactl", "nvidia-uvm")
-)
+DEVICES = ("null", "zero", "full", "random", "urandom", "nvidia*")
 LOST = "the process that supervises it has ended"
 SEALS = 0x0001 | 0x0002 | 0x0004 | 0x0008
 """No more seals, and no change of a file's size or content."""
@@ -64,12 +62,14 @@ class SupervisorClient:
     Attributes:
         control: The socket to the supervisor.
         interrupts: What to do during a run when a descriptor is readable.
+        layers: What of the kernel confines programs.
     """
 
     def __init__(self, folder: str, settings: Json) -> None:
         self._folder, self._limits = folder, settings["limits"]
         self._is_session: bool = settings["is_session"]
         self.interrupts: dict[int, Callable[[], None]] = {}
+        self.layers: list[str] = []
         self._marks: dict[str, tuple[int, int, int]] = {}
         self._root = os.path.join(folder, ROOT)
         os.mkdir(self._root, 0o700)
@@ -95,7 +95,7 @@ class SupervisorClient:
             "commands": False,
             "visible": [],
             "readable": [*visible(os.path.dirname(self._folder)), self._root],
-            "writable": [self._root, *DEVICES, *cache_folders()],
+            "writable": [self._root, *devices(), *cache_folders()],
             "session_timeout": settings["session_timeout"],
             "seed": None,
             "frozen_at": 0.0,
@@ -132,6 +132,7 @@ class SupervisorClient:
         probe = self._pipes.probe or {"broken": LOST}
         if "broken" in probe:
             raise RuntimeError(probe["broken"])
+        self.layers = [name for name in probe["layers"] if name != "rlimits"]
 
     # -- commands ---------------------------------------------------------------------------------------------
 
@@ -321,6 +322,12 @@ def visible(parent: str) -> Iterator[str]:
         yield from (entry.path for entry in os.scandir(folder) if entry.name != below)
         folder = os.path.join(folder, below)
     yield from (entry.path for entry in os.scandir(parent) if not entry.name.startswith(OWN_PREFIX))
+
+
+def devices() -> Iterator[str]:
+    """Yield the devices that programs may write to."""
+    for name in DEVICES:
+        yield from glob.glob(f"/dev/{name}")
 
 
 def cache_folders() -> Iterator[str]:
