@@ -122,5 +122,7 @@ def _place_of(kind: Any) -> tuple[str, str] | None:
     names = (name for name, other in vars(types).items() if other is kind)
     if name := next(names, ""):
         return "types", name
+    if kind in (property, classmethod, staticmethod):
+        return "builtins", kind.__name__
     module = getattr(kind, "__module__", "")
     return (module, kind.__name__) if module in ABSTRACT else None

@@ -98,6 +98,7 @@ class Remote:
         mixed: Whether it results from that: it does not convert to a plain number, or `abs(f(2) - 4) < 1e-9`
             would hold for a class `f` that lies.
         name: What a function of the tests is called, for a decorator of the program.
+        doc: Its docstring.
 
     Attributes:
         _compares: Of a class, and of objects that the tests make by calling it: whether they may be compared with plain
@@ -115,6 +116,7 @@ class Remote:
         made: bool = False,
         mixed: bool = False,
         name: str = "",
+        doc: str | None = None,
     ) -> None:
         own = {
             "_channel": channel,
@@ -124,6 +126,7 @@ class Remote:
             "_made": made,
             "_mixed": mixed,
             "_name": name,
+            "_doc": doc,
             "_compares": False,
         }
         for name, value in own.items():
@@ -153,6 +156,8 @@ class Remote:
 
     @property
     def __doc__(self) -> Any:  # type: ignore[override]  # Otherwise it would be that of this class.
+        if self._doc is not None:
+            return self._doc
         with contextlib.suppress(PermissionError):
             return self._channel.request("getattr", self, "__doc__")
         return None

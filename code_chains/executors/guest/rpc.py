@@ -159,6 +159,7 @@ class RpcChannel:
             "type": type(value).__name__,
             "class": isinstance(value, type),
             "name": value.__name__ if isinstance(value, FunctionType) else "",
+            "doc": value.__doc__ if self.is_guarded and isinstance(value, FunctionType) else None,
         }
 
     def _borrow(self, packed: Json) -> Any:
@@ -170,9 +171,8 @@ class RpcChannel:
             return self.lent[packed["returned"]]
         number = packed["lent"]
         if number not in self.borrowed:
-            self.borrowed[number] = Remote(
-                self, number, packed["type"], packed["class"], name=str(packed.get("name", ""))
-            )
+            name, doc = str(packed.get("name", "")), packed.get("doc")
+            self.borrowed[number] = Remote(self, number, packed["type"], packed["class"], name=name, doc=doc)
         else:  # What a function returns is compared with nothing, and be it an object that the tests have made.
             let_compare(self.borrowed[number], compares=False)
         return self.borrowed[number]

@@ -16,17 +16,20 @@ def without_prompts(tests: str) -> str:
         ValueError: The prompts are not those of a session.
         SyntaxError: What they hold is not Python.
     """
-    if not _PROMPT.search(tests) or _is_python(tests):
-        return tests
-    return "\n".join(map(_assertion, doctest.DocTestParser().get_examples(tests)))
+    text = _session(tests) if _PROMPT.search(tests) else ""
+    return "\n".join(map(_assertion, doctest.DocTestParser().get_examples(text))) if text else tests
 
 
-def _is_python(tests: str) -> bool:
+def _session(tests: str) -> str:
+    """Return the text of a session: all of it, or that of a docstring that is all of it; empty for statements."""
     try:
-        ast.parse(tests)
+        body = ast.parse(tests).body
     except (SyntaxError, ValueError):
-        return False
-    return True
+        return tests
+    match body:
+        case [ast.Expr(value=ast.Constant(value=str(text)))]:
+            return text
+    return ""
 
 
 def _assertion(example: doctest.Example) -> str:

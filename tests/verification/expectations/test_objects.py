@@ -91,6 +91,23 @@ PROGRAMS = {
     "what an object cannot": ("failed", BAG, ITERABLE),
     "a class": ("verified", PETS.format("Cat"), TYPES),
     "another class": ("failed", PETS.format("Dog"), TYPES),
+    "a docstring that is kept": (
+        "verified",
+        "import functools\ndef kept(f):\n    @functools.wraps(f)\n    def g(*a): return f(*a)\n    return g",
+        "@kept\ndef h():\n    'Say hi.'\nassert h.__doc__ == 'Say hi.'",
+    ),
+    "a property of a class": (
+        "verified",
+        COUNTER + "    @property\n    def twice(self): return 2 * self.n",
+        "assert isinstance(C.twice, property)\nassert C(2).twice == 4",
+    ),
+    "no property of a class": (
+        "failed",
+        COUNTER + "    def twice(self): return 2 * self.n",
+        "assert isinstance(C.twice, property)",
+    ),
+    "a session in a docstring": ("verified", "def f(x): return x + 1", '"""\n>>> f(1)\n2\n"""'),
+    "a wrong session in a docstring": ("failed", "def f(x): return x", '"""\n>>> f(1)\n2\n"""'),
     "a tuple in a list": ("failed", "def f(): return [['a', 1]]", "assert f() == [('a', 1)]"),
     "a list in a tuple": (
         "verified",
