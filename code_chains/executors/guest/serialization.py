@@ -137,6 +137,12 @@ def _namedtuple(content: Any, unpack: Convert) -> Any:
     return tuple_class(name, *fields)(*map(unpack, values))
 
 
+def _number(content: Any, unpack: Convert) -> Any:
+    import numpy
+
+    return numpy.dtype(content[0]).type(unpack(content[1]))
+
+
 def _cells(content: Any, unpack: Convert) -> Any:
     """Return an array, or one of its cells."""
     import numpy
@@ -251,6 +257,7 @@ REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
     "pandas.NaTType": lambda content, unpack: _missing("NaT")(content),
     "pandas.NAType": lambda content, unpack: _missing("NA")(content),
     "numpy.ndarray": _cells,
+    "numpy.number": _number,
     **dict.fromkeys(
         ["numpy.datetime64", "numpy.timedelta64"], lambda content, unpack: _cells(content, unpack)[()]
     ),
@@ -290,6 +297,12 @@ def has_own_methods(kind: type) -> bool:
     return any(isinstance(value, METHODS_OF_CLASSES) and name not in GENERATED for name, value in own)
 
 
+NUMBERS_OF_NUMPY = {
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+}
+"""Types of NumPy's scalars that stay what they are between tests and program, as they are no numbers of Python."""
 METHODS_OF_CLASSES = (types.FunctionType, property, classmethod, staticmethod)
 GENERATED = {"__new__", "_make", "_replace", "__replace__", "__repr__", "_asdict", "__getnewargs__"}
 """Methods that each class of named tuples has."""
@@ -374,6 +387,8 @@ class Packer:
             # What an array or a deque consists of is a list only here.
             pack = Packer(self._lend, as_text=self._as_text) if self._share and name in _COPIED else self
             return str(value) if name in self._as_text else {name: PACKERS[name](value, pack)}
+        if self._lend is not None and is_number(value) and str(value.dtype) in NUMBERS_OF_NUMPY:
+            return {"numpy.number": [str(value.dtype), self(value.item())]}
         is_scalar = is_number(value) or (isinstance(value, enum.Enum) and isinstance(value, int | str))
         if self._lend is not None and not is_scalar:
             return self._lend(value)

@@ -108,6 +108,16 @@ PROGRAMS = {
     ),
     "a session in a docstring": ("verified", "def f(x): return x + 1", '"""\n>>> f(1)\n2\n"""'),
     "a wrong session in a docstring": ("failed", "def f(x): return x", '"""\n>>> f(1)\n2\n"""'),
+    "a number of NumPy": (
+        "verified",
+        "import numpy as np\ndef f(): return np.int64(4)",
+        "assert f() == 4\nassert f() + 1 == 5\nassert not isinstance(f(), int)\nassert {f(): 1}[4] == 1\nassert f() in [4]",
+    ),
+    "a truth value of NumPy": (
+        "failed",
+        "import numpy as np\ndef f(): return np.bool_(True)",
+        "assert f() is True",
+    ),
     "a tuple in a list": ("failed", "def f(): return [['a', 1]]", "assert f() == [('a', 1)]"),
     "a list in a tuple": (
         "verified",
