@@ -221,6 +221,10 @@ FORBIDDEN = {
     "what a shell reads": "open(__import__('os').path.expanduser('~/.profile'), 'w')",
     "an interpreter for others": "import os; os.makedirs(os.path.expanduser('~/.local/bin'))",
     "a file for others": "open('/tmp/file', 'w')",
+    "attributes of files of others": "import os; os.setxattr('/tmp', 'user.a', b'1')",
+    "sockets with a path": "import socket; socket.socket(socket.AF_UNIX)",
+    "memory that nobody counts": "open('/dev/zero', 'rb')",
+    "descriptors under way": "import socket; a, b = socket.socketpair(); socket.send_fds(a, [b'a'], [0])",
     "memory for others": "import ctypes; assert ctypes.CDLL(None).shmget(0, 4096, 0o1600) >= 0",
 }
 
@@ -341,6 +345,22 @@ async def cancelled(executor: BackendExecutor, program: str) -> None:
 def test_a_sandbox_is_used_on_after_a_run_was_cancelled(executor: BackendExecutor) -> None:
     asyncio.run(cancelled(executor, "import time\ntime.sleep(30)"))
     assert executor.run("6 * 7").result == "42"
+
+
+def test_a_run_that_is_cancelled_before_it_began_costs_no_sandbox(
+    backend: PersistentSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with BackendExecutor(backend, limits=LIMITS) as executor:
+        upload = backend.upload_files
+
+        def slow_upload(files: list[tuple[str, bytes]]) -> list[object]:
+            time.sleep(3)
+            return upload(files)
+
+        monkeypatch.setattr(backend, "upload_files", slow_upload)
+        asyncio.run(cancelled(executor, "1"))
+        monkeypatch.setattr(backend, "upload_files", upload)
+        assert executor.run("6 * 7").result == "42"
 
 
 @pytest.mark.usefixtures("unconfined")

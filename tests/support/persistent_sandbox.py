@@ -136,8 +136,8 @@ class PersistentSandbox:
         return [_file(answer) for answer in answers]
 
     def left(self) -> str:
-        """Return which files and how many processes of programs are there; matplotlib's list of fonts may stay."""
-        return self.execute("ls -A -I .cache -I .config /tmp /box; pgrep -c python3").output
+        """Return which files and how many processes of programs are there."""
+        return self.execute("ls -A /tmp /box; pgrep -c python3").output
 
     def kill(self) -> None:
         """End it with everything in it."""

@@ -165,7 +165,9 @@ class BackendExecutor(RemoteExecutor):
         """Run a program by a server, with which it is talked about while it runs."""
         link = ServerLink(remote, run.limits, folder=folder)
         found = link.start()
-        folder.close = link.close
+        with folder.lock:
+            folder.check()
+            folder.close = link.close
         try:
             report = run.report_of(link, {"op": "run"})
         except ExecutorError as error:

@@ -134,7 +134,8 @@ class ProtocolSandbox:
 
     def cancel(self, folder: RunFolder) -> None:
         """End a run for which nobody waits any more; the next one waits until nothing of it is left."""
-        folder.is_given_up = folder.is_cancelled = True
+        with folder.lock:
+            folder.is_given_up = folder.is_cancelled = True
         if folder.has_begun and not folder.is_settled.is_set():
             self._cancelled.append(folder)
         if folder.close is None:
@@ -182,10 +183,13 @@ class ProtocolSandbox:
         start = shlex.join([self.python, "-I", "-c", _START, sha256(bundle).hexdigest(), *arguments])
         self.check_usable()
         try:
-            return found, self.execute(f"cd {folder.path} || exit {NO_FILES}; exec {start}", seconds)
+            response = self.execute(f"cd {folder.path} || exit {NO_FILES}; exec {start}", seconds)
         except ExecutorError:
             self.discard()
             raise
+        if response.exit_code == NO_FILES:  # Nothing was run if that is because it was cancelled meanwhile.
+            folder.check()
+        return found, response
 
     def _prepare(self, folder: RunFolder) -> Isolation:
         """Make the folder of a run, and probe the sandbox.
@@ -354,7 +358,11 @@ class ProtocolSandbox:
 
 def removal(folder: RunFolder) -> str:
     """Return the command that removes a folder."""
-    return f"command -p chmod -R u+rwX {folder.path} 2>/dev/null; command -p rm -rf {folder.path}"
+    gone = (
+        f"{folder.path}.gone"  # A program that makes files there all the time may keep it from being removed.
+    )
+    move = f"command -p mv {folder.path} {gone} 2>/dev/null"
+    return f"{move}; command -p chmod -R u+rwX {gone} 2>/dev/null; command -p rm -rf {gone} {folder.path}"
 
 
 class RunFolder:
@@ -367,6 +375,7 @@ class RunFolder:
         has_begun: Whether something was asked of the sandbox.
         is_settled: Set once nothing of the run is left, or the sandbox is discarded.
         close: Ends the server of the run, and returns whether that says that nothing is left; None without one.
+        lock: Held while it is cancelled, or gets its server.
     """
 
     def __init__(self) -> None:
@@ -376,6 +385,7 @@ class RunFolder:
         self.has_begun: bool = False
         self.is_settled: threading.Event = threading.Event()
         self.close: Callable[[], bool] | None = None
+        self.lock: threading.Lock = threading.Lock()
 
     def check(self) -> None:
         """Raise `ExecutorError` if nobody waits for the run any more."""

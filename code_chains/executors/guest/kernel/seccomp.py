@@ -120,6 +120,8 @@ DENIED = "socket connect bind listen accept accept4 sendmsg sendmmsg"
 """Nor does it cover connections to sockets that have a path. A descriptor that is sent and not received keeps a file alive
 that nothing can see."""
 
+DENIED_WITH_NETWORK = "sendmsg sendmmsg"
+"""Where a program may have connections, its sockets are of the Internet alone, so that none has a path."""
 SIGNALLING = ("tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 LEAVING_SESSION = ("setsid", "tkill", "pidfd_send_signal")
 """Denied where Landlock does not limit signals, and the caller's other processes belong to the same user."""
@@ -199,7 +201,8 @@ def filter_program(machine: str, *, namespaces: bool = True, network: bool = Fal
     program += if_equal([CLONE3[column]], RET_ENOSYS)
     decided = set(ON_CALLER)
     if not namespaces:
-        for names, action in ((WITHOUT_EFFECT, RET_SUCCESS), (UNSUPPORTED, RET_ENOTSUP), (DENIED, RET_EPERM)):
+        denied = DENIED_WITH_NETWORK if network else DENIED
+        for names, action in ((WITHOUT_EFFECT, RET_SUCCESS), (UNSUPPORTED, RET_ENOTSUP), (denied, RET_EPERM)):
             program += if_equal(numbers(names.split(), column), action)
             decided |= set(names.split())
     program += by_arguments(column, namespaces=namespaces, network=network)
@@ -238,10 +241,10 @@ def by_arguments(column: int, *, namespaces: bool, network: bool) -> list[Instru
         *clone_rules(column),
         *for_calls([MMAP[column]], 3, shared_memory),
     ]
-    if not namespaces:
+    if not namespaces and not network:
         program += sendto_rules(column)
     program += socketpair_rules(column, namespaces=namespaces)
-    families = [socket.AF_UNIX]
+    families = [socket.AF_UNIX] if namespaces or not network else []
     if network:
         families += [socket.AF_INET, socket.AF_INET6]
     return program + for_calls([SOCKET[column]], 0, [*if_equal(families, SECCOMP_RET_ALLOW), ret(RET_EPERM)])

@@ -141,15 +141,14 @@ def isolate(config: WorkerConfig, own_process: int | None = None) -> list[str]:
 def restrict(config: WorkerConfig) -> list[str]:
     """Restrict paths and system calls; return the names of the layers in force."""
     layers = []
-    is_alone = config["namespaces"] or config.get("hosted", False)
     has_network = bool(config["network"] or config.get("hosted"))
     readable = ["/"] if config["namespaces"] else config["readable"]
     version = landlock.restrict(readable, config["writable"], network=has_network)
-    if version >= (1 if is_alone else landlock.MIN_VERSION):
+    if version >= (1 if config["namespaces"] else landlock.MIN_VERSION):
         layers.append("landlock")
     if version < landlock.SCOPE_VERSION and not config["namespaces"] and not config["uid"]:
         seccomp.install_signal_filter(os.getpid())
-    if seccomp.install_filter(namespaces=is_alone, network=has_network):
+    if seccomp.install_filter(namespaces=config["namespaces"], network=has_network):
         layers.append("seccomp")
     if config["uid"]:
         layers.append("user")

@@ -15,7 +15,6 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 
 from .. import cell, wire
 from ..collection import made_files
@@ -29,7 +28,7 @@ from .snapshot import FOLDER_FLAGS
 from .supervisor import supervise
 from .talk import Talk
 
-ROOT = "files"
+ROOT, MATPLOTLIB = "files", "matplotlib"
 INPUTS = "box/"
 """The folder of files in a bundle."""
 START_TIMEOUT_S = 10.0
@@ -43,7 +42,10 @@ PRESSING_INTERVAL_S = 0.005
 FILES_PER_MESSAGE = 50
 OWN_PREFIX = "code_chains-"
 """How names of the folders of runs begin."""
-DEVICES = ("null", "zero", "full", "random", "urandom", "nvidia*")
+DEVICES = ("null", "full", "random", "urandom", "nvidia*")
+"""Devices of programs. Invariant: not `/dev/zero`, whose shared maps are memory that nobody counts."""
+LISTS_OF_FONTS = ".cache/matplotlib/fontlist-*.json"
+"""What matplotlib reads instead of all fonts, which takes seconds."""
 LOST = "the process that supervises it has ended"
 SEALS = 0x0001 | 0x0002 | 0x0004 | 0x0008
 """No more seals, and no change of a file's size or content."""
@@ -76,6 +78,7 @@ class SupervisorClient:
         self._reply: Json | None = None
         self._is_cut_off = False
         self._start_supervisor(self._config(settings), settings["max_output_bytes"])
+        self._copy_fonts()
         shutil.rmtree(os.path.join(self._folder, "guest"))  # It is loaded, and nobody is to change it.
 
     def _config(self, settings: Json) -> WorkerConfig:
@@ -89,13 +92,17 @@ class SupervisorClient:
             "hosted": settings["confines"],
             "network": [],
             "preload": (),
-            "environment": {**os.environ, "TMPDIR": f"{self._root}/tmp"},
+            "environment": {
+                **os.environ,
+                "TMPDIR": f"{self._root}/tmp",
+                "MPLCONFIGDIR": f"{self._root}/tmp/{MATPLOTLIB}",
+            },
             "cache": "",
             "probe": {},
             "commands": False,
             "visible": [],
             "readable": [*visible(os.path.dirname(self._folder)), self._root],
-            "writable": [self._root, *devices(), *cache_folders()],
+            "writable": [*(f"{self._root}/{name}" for name in filesystem.FOLDERS), *devices()],
             "session_timeout": settings["session_timeout"],
             "seed": None,
             "frozen_at": 0.0,
@@ -133,6 +140,15 @@ class SupervisorClient:
         if "broken" in probe:
             raise RuntimeError(probe["broken"])
         self.layers = [name for name in probe["layers"] if name != "rlimits"]
+
+    def _copy_fonts(self) -> None:
+        """Copy matplotlib's list of fonts. Invariant: programs share no folder that they may write to."""
+        lists = glob.glob(os.path.join(os.path.expanduser("~"), LISTS_OF_FONTS))
+        place = os.path.join(self._root, "tmp", MATPLOTLIB)
+        with contextlib.suppress(OSError):
+            for path in lists:
+                os.makedirs(place, exist_ok=True)
+                shutil.copy(path, place)
 
     # -- commands ---------------------------------------------------------------------------------------------
 
@@ -314,29 +330,26 @@ class SupervisorClient:
 
 
 def visible(parent: str) -> Iterator[str]:
-    """Yield what programs may read: everything but the folders of runs in a folder."""
+    """Yield what programs may read: everything but devices, and the folders of runs in a folder."""
     folder = ""
     while folder != parent:
         folder = folder or "/"
         below = parent.removeprefix(folder).strip("/").partition("/")[0]
-        yield from (entry.path for entry in os.scandir(folder) if entry.name != below)
+        yield from _entries(folder, (below, "dev") if folder == "/" else (below,))
         folder = os.path.join(folder, below)
-    yield from (entry.path for entry in os.scandir(parent) if not entry.name.startswith(OWN_PREFIX))
+    yield from (path for path in _entries(parent) if not os.path.basename(path).startswith(OWN_PREFIX))
+
+
+def _entries(folder: str, but: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the entries of a folder, but links, which may lead to a folder that is left out."""
+    with os.scandir(folder) as entries:
+        yield from (entry.path for entry in entries if entry.name not in but and not entry.is_symlink())
 
 
 def devices() -> Iterator[str]:
-    """Yield the devices that programs may write to."""
+    """Yield the devices that programs may use."""
     for name in DEVICES:
         yield from glob.glob(f"/dev/{name}")
-
-
-def cache_folders() -> Iterator[str]:
-    """Make and yield the folders in which matplotlib, if it is there, keeps a list of fonts; making that takes seconds."""
-    for place in (".config", ".cache") if find_spec("matplotlib") else ():
-        path = os.path.join(os.path.expanduser("~"), place, "matplotlib")
-        with contextlib.suppress(OSError):
-            os.makedirs(path, exist_ok=True)
-            yield path
 
 
 def memory_file(content: bytes) -> int:
