@@ -36,6 +36,7 @@ class HarnessNamespace(ProtectedNamespace):
         self.update(self.bench.names())
         self["callable"] = lambda value: _callable(value, channel)
         self["hasattr"] = lambda value, name: _has(value, name, channel)
+        self["_vars"] = lambda value: _vars(value, channel)
         self["_type"] = lambda value: _type(value, channel)
         self["isinstance"] = lambda value, kinds: _is_instance(value, kinds, channel)
         self["_program"] = self.look_up
@@ -95,6 +96,11 @@ def _has(value: Any, name: str, channel: RpcChannel) -> bool:
     except AttributeError:
         return False
     return True
+
+
+def _vars(value: Any, channel: RpcChannel) -> Any:
+    """Return the attributes of a value that it has itself."""
+    return channel.request("inspect", "vars", value) if isinstance(value, Remote) else vars(value)
 
 
 def _type(value: Any, channel: RpcChannel) -> Any:

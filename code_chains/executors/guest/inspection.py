@@ -37,6 +37,8 @@ def of_program(what: str, value: Any, *names: str) -> Any:
     """
     if what == "is_a":
         return isinstance(value, getattr(importlib.import_module(names[0]), names[1]))
+    if what == "vars":
+        return dict(vars(value))
     if what == "items":  # Of a tuple, whatever its class says.
         return tuple(_items(value)) if issubclass(type(value), tuple) else None
     if what == "bases":

@@ -40,7 +40,7 @@ PLAIN_TYPES: dict[str, type] = {kind.__name__: kind for kind in (*_TYPES, *_ERRO
 _OPERATIONS = OPERATIONS | {"inspect": inspection.of_program, "module": importlib.import_module}
 MAX_PRINTED_PARTS = 10_000
 """Parts of a call's output that the tests receive."""
-MAX_MESSAGE_CHARS, MAX_CAUSES = 1000, 3
+MAX_MESSAGE_CHARS, MAX_CAUSES, MAX_LENT_ERRORS = 1000, 3, 10_000
 MAX_READ_BYTES = 1 << 20
 ASKED = "\x00asked\x00"
 """What tests write to their standard error once they need the program; what they import before takes its time."""
@@ -344,13 +344,15 @@ class RpcChannel:
             text = str(error)[:MAX_MESSAGE_CHARS]
         # Invariant: a program learns nothing of the places and variables of tests.
         where = "" if self.is_guarded else location(error)
+        is_own = not self.is_guarded and types[0][0] == "__main__" and len(self.lent) < MAX_LENT_ERRORS
+        owner = self._lend(error) if is_own else None
         cause = (
             self.pack_error(error.__cause__, depth + 1) if error.__cause__ and depth < MAX_CAUSES else None
         )
-        return [types, content or self.pack(((), {})), where, text, cause]
+        return [types, content or self.pack(((), {})), where, text, cause, owner]
 
     def _unpack_error(
-        self, types: list[list[str]], content: Any, note: str, text: str, cause: Any = None
+        self, types: list[list[str]], content: Any, note: str, text: str, cause: Any, owner: Any
     ) -> BaseException:
         """Return an exception of the peer, with a note that says where it was raised."""
         cls: type[BaseException] = error_type(tuple(map(tuple, types)))
@@ -363,7 +365,7 @@ class RpcChannel:
             error = cls.__new__(cls)
             error.args = args
         if isinstance(error, RemoteError):
-            vars(error).update(attributes, _text=text)
+            vars(error).update(attributes, _text=text, _owner=self.unpack(owner))
         vars(error)["_said"] = (
             text  # What it holds may be objects of the program, whose text is theirs to refuse.
         )
@@ -430,7 +432,13 @@ def update_in_place(argument: Any, changed: Any) -> None:
 
 
 class RemoteError(Exception):
-    """Represents exception classes that the program defines."""
+    """Represents exception classes that the program defines; methods and properties are those of its exception."""
+
+    def __getattr__(self, name: str) -> Any:
+        owner = vars(self).get("_owner")
+        if owner is None or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(owner, name)
 
     def __str__(self) -> str:
         return str(vars(self).get("_text") or super().__str__())

@@ -51,7 +51,7 @@ def instrumented(tests: ast.Module) -> tuple[ast.Module, list[str]]:
             loops = is_case and isinstance(node, ast.For | ast.While)
             body.append(_case(source, node.lineno, changed, ends=not is_case, loops=loops))
     tree.body = [*body, *runner.calls()]
-    return ast.fix_missing_locations(_Classes().visit(tree)), names
+    return ast.fix_missing_locations(_Special().visit(tree)), names
 
 
 class _Runner:
@@ -177,22 +177,22 @@ def _counted() -> ast.stmt:
     return syntax_tree("_count()").body[0]
 
 
-class _Classes(ast.NodeTransformer):
-    """Ask the program for the class of an object, which `type(…)` and `….__class__` would not do."""
+class _Special(ast.NodeTransformer):
+    """Ask the program for the class of an object and for its attributes, as proxies for objects have others."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Convert `type(value)`."""
+        """Convert `type(value)` and `vars(value)`."""
         self.generic_visit(node)
         match node:
-            case ast.Call(func=ast.Name(id="type"), args=[ast.expr() as value], keywords=[]):
-                return _class_of(value)
+            case ast.Call(func=ast.Name(id="type" | "vars" as name), args=[ast.expr() as value], keywords=[]):
+                return _asked(name, value)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Convert `value.__class__`."""
+        """Convert `value.__class__` and `value.__dict__`."""
         self.generic_visit(node)
-        is_read = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
-        return _class_of(node.value) if is_read else node
+        name = {"__class__": "type", "__dict__": "vars"}.get(node.attr)
+        return _asked(name, node.value) if name and isinstance(node.ctx, ast.Load) else node
 
 
 class _Instrumentation(ast.NodeTransformer):
@@ -258,8 +258,8 @@ class _Instrumentation(ast.NodeTransformer):
         return node
 
 
-def _class_of(value: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name("_type", ast.Load()), [value], [])
+def _asked(name: str, value: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(f"_{name}", ast.Load()), [value], [])
 
 
 def _asked_first(test: ast.expr) -> Iterator[ast.stmt]:

@@ -108,6 +108,25 @@ PROGRAMS = {
     ),
     "a session in a docstring": ("verified", "def f(x): return x + 1", '"""\n>>> f(1)\n2\n"""'),
     "a wrong session in a docstring": ("failed", "def f(x): return x", '"""\n>>> f(1)\n2\n"""'),
+    "attributes of an object": (
+        "verified",
+        COUNTER,
+        "assert vars(C(1)) == {'n': 1}\nassert C(2).__dict__ == {'n': 2}",
+    ),
+    "an attribute that is not to be there": ("failed", COUNTER, "assert 'n' not in vars(C(1))"),
+    "what a class has": (
+        "verified",
+        COUNTER + "    @property\n    def twice(self): return 2 * self.n",
+        "assert isinstance(vars(C)['twice'], property)\nassert isinstance(C.__dict__['twice'], property)",
+    ),
+    "a property of an error": (
+        "verified",
+        "class Low(Exception):\n    def __init__(self, need): self.need = need\n"
+        "    @property\n    def twice(self): return 2 * self.need\n"
+        "def pay(): raise Low(5)",
+        "import pytest\nwith pytest.raises(Low) as e: pay()\nassert (e.value.need, e.value.twice) == (5, 10)\n"
+        "assert not hasattr(e.value, 'other')",
+    ),
     "a number of NumPy": (
         "verified",
         "import numpy as np\ndef f(): return np.int64(4)",
