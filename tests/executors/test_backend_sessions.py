@@ -453,3 +453,11 @@ def test_a_large_state_may_be_kept_and_changed_within_the_limit_of_memory(sessio
 def test_a_cell_that_replaces_its_folder_by_a_link_reveals_nothing(session: Session) -> None:
     done = session.run("import os\nos.rename('../box', '../other')\nos.symlink('/etc', '../box')")
     assert done.artifacts == ()
+
+
+def test_a_session_that_cannot_go_on_costs_no_sandbox() -> None:
+    with PersistentSandbox(1000) as backend, BackendExecutor(backend, limits=LIMITS) as executor:
+        session = executor.session()
+        with pytest.raises(SessionError):
+            [session.run("import os\nos.makedirs('d/e', exist_ok=True)\nos.mkdir('f', 0)") for _ in range(2)]
+        assert executor.run("6 * 7").result == "42"

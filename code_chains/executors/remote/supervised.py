@@ -42,6 +42,11 @@ def find_report(output: str, key: str, number: int) -> dict[str, Any] | None:
     return None
 
 
+def is_confined(report: Mapping[str, Any]) -> bool:
+    """Return whether a signed report says that the sandbox's own kernel confines programs."""
+    return set(LAYERS) <= set(map(str, report.get("layers") or ()))
+
+
 def execution_of(
     report: Mapping[str, Any] | None,
     limits: Limits,
