@@ -384,3 +384,12 @@ def test_an_interpreter_that_a_program_has_put_first_is_not_run(monkeypatch: pyt
         fake += "    open(f'/box/bin/{name}', 'w').write('exit 3')\n    os.chmod(f'/box/bin/{name}', 0o755)"
         assert executor.run(fake).ok
         assert executor.run("6 * 7").result == "42"
+
+
+@pytest.mark.usefixtures("unconfined")
+def test_a_link_in_place_of_a_list_of_fonts_is_not_followed() -> None:
+    with PersistentSandbox() as backend, BackendExecutor(backend, limits=LIMITS) as executor:
+        link = "import os\nplace = os.path.expanduser('~/.cache/matplotlib')\nos.makedirs(place)\n"
+        assert executor.run(f"{link}os.symlink('/proc/self/cwd/key', place + '/fontlist-a.json')").ok
+        look = "import glob, os; len(glob.glob(os.environ['MPLCONFIGDIR'] + '/*'))"
+        assert executor.run(look).result == "0"

@@ -202,7 +202,7 @@ class ProtocolSandbox:
             probe = shlex.quote(f"canary = {targets!r}\n{PROBE}\n{_WHERE}")
             python = f"{shlex.quote(self.python)} -I -c"
             check = f"{python} {shlex.quote(_CHECK)} || exit $?"
-            make = f"command -p mkdir -p {folder.path}"
+            make = f"command -p mkdir -p -m 700 {folder.path}"
             response = self.execute(f"{check}; {make} && {python} {probe}", GRACE_S)
             reached = targets.reached()
         if response.exit_code:

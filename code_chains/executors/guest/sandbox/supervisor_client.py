@@ -46,6 +46,7 @@ DEVICES = ("null", "full", "random", "urandom", "nvidia*")
 """Devices of programs. Invariant: not `/dev/zero`, whose shared maps are memory that nobody counts."""
 LISTS_OF_FONTS = ".cache/matplotlib/fontlist-*.json"
 """What matplotlib reads instead of all fonts, which takes seconds."""
+MAX_LIST_BYTES = 1 << 20
 LOST = "the process that supervises it has ended"
 SEALS = 0x0001 | 0x0002 | 0x0004 | 0x0008
 """No more seals, and no change of a file's size or content."""
@@ -142,13 +143,20 @@ class SupervisorClient:
         self.layers = [name for name in probe["layers"] if name != "rlimits"]
 
     def _copy_fonts(self) -> None:
-        """Copy matplotlib's list of fonts. Invariant: programs share no folder that they may write to."""
-        lists = glob.glob(os.path.join(os.path.expanduser("~"), LISTS_OF_FONTS))
+        """Copy matplotlib's list of fonts.
+
+        Invariants: programs share no folder that they may write to, and none could have made the list or put a link there.
+        """
+        if "landlock" not in self.layers:
+            return
         place = os.path.join(self._root, "tmp", MATPLOTLIB)
-        with contextlib.suppress(OSError):
-            for path in lists:
-                os.makedirs(place, exist_ok=True)
-                shutil.copy(path, place)
+        for path in glob.glob(os.path.join(os.path.expanduser("~"), LISTS_OF_FONTS)):
+            with contextlib.suppress(OSError), open(path, "rb", opener=open_no_link) as file:
+                content = file.read(MAX_LIST_BYTES + 1)
+                if len(content) <= MAX_LIST_BYTES:
+                    os.makedirs(place, exist_ok=True)
+                    with open(os.path.join(place, os.path.basename(path)), "wb") as copy:
+                        copy.write(content)
 
     # -- commands ---------------------------------------------------------------------------------------------
 
@@ -344,6 +352,11 @@ def _entries(folder: str, but: Sequence[str] = ()) -> Iterator[str]:
     """Yield the entries of a folder, but links, which may lead to a folder that is left out."""
     with os.scandir(folder) as entries:
         yield from (entry.path for entry in entries if entry.name not in but and not entry.is_symlink())
+
+
+def open_no_link(path: str, flags: int) -> int:
+    """Open what is at a path itself, and wait for nobody."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def devices() -> Iterator[str]:
