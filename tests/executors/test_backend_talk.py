@@ -337,9 +337,9 @@ def test_a_run_that_leaves_a_process_is_not_believed(backend: PersistentSandbox)
             executor.run("1")
 
 
-async def cancelled(executor: BackendExecutor, program: str) -> None:
+async def cancelled(executor: BackendExecutor, program: str, seconds: float = 2.0) -> None:
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(executor.arun(program, tools=[lookup]), 2)
+        await asyncio.wait_for(executor.arun(program, tools=[lookup]), seconds)
 
 
 def test_a_sandbox_is_used_on_after_a_run_was_cancelled(executor: BackendExecutor) -> None:
@@ -368,9 +368,9 @@ def test_a_run_waits_until_nothing_of_a_cancelled_one_is_left(
     backend: PersistentSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol_sandbox, "SETTLE_S", 1.0)
-    with BackendExecutor(backend, limits=LIMITS) as executor:
+    with BackendExecutor(backend, limits=replace(LIMITS, seconds=30)) as executor:
         stop = f"{OTHERS}for server in servers: os.kill(server, signal.SIGSTOP)\nwhile True: pass"
-        asyncio.run(cancelled(executor, stop))
+        asyncio.run(cancelled(executor, stop, 6.0))  # On a busy machine it takes some time to begin.
         with pytest.raises(ExecutorError, match="Replace the sandbox"):
             executor.run("1")
 
