@@ -16,7 +16,7 @@ from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.remote.protocol_sandbox import ProtocolSandbox
 from code_chains.executors.remote.remote_run import CAN_TALK, RemoteRun
 from code_chains.executors.remote.server_link import LostServerError, ServerLink
-from code_chains.executors.remote.supervised import is_confined
+from code_chains.executors.remote.supervised import is_confined, is_lost
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.tool_server import open_sandbox_calls
 from code_chains.executors.waiting import Operation, blocking, drive
@@ -152,12 +152,11 @@ class BackendSession(ProcessSession):
             self._sandbox.discard()
             self._check_open()
             raise
-        if not report or not report.keys().isdisjoint(("broken", "remains")):
+        if is_lost(report):
             # What the kernel confines has ended nothing of ours; the server ends all of it, and itself.
             self._is_told = is_confined(report) and "remains" not in report
-            if (
-                self.alive and not self._is_told
-            ):  # Neither idle for too long nor closed: a program has ended it.
+            # Neither idle for too long nor closed: a program has ended it.
+            if self.alive and not self._is_told:
                 self._sandbox.discard()
             self._end(str(report.get("broken") or "its process was killed"))
             self._check_open()

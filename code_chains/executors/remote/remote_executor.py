@@ -22,7 +22,7 @@ from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.remote.external import ExternalExecutor, check_required
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, TIMED_OUT, ProtocolSandbox, RunFolder
 from code_chains.executors.remote.server import SERVE, server_bundle
-from code_chains.executors.remote.supervised import max_report, timed_out
+from code_chains.executors.remote.supervised import is_lost, max_report, timed_out
 from code_chains.state import PROBED, Execution, Isolation
 
 MAX_SESSIONS = 1000
@@ -149,7 +149,7 @@ class RemoteExecutor(ExternalExecutor):
         if "input_error" in report:
             raise InputError(str(report["input_error"]))
         # Only a program ends its supervisor.
-        is_ended = not report or not report.keys().isdisjoint(("broken", "remains"))
+        is_ended = is_lost(report)
         if is_ended:
             sandbox.discard()
         return sandbox.execution_of(None if is_ended else report, limits, found)

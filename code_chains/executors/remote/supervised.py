@@ -47,6 +47,11 @@ def is_confined(report: Mapping[str, Any]) -> bool:
     return set(LAYERS) <= set(map(str, report.get("layers") or ()))
 
 
+def is_lost(report: Mapping[str, Any]) -> bool:
+    """Return whether there is no signed report, or one that says that its supervisor has ended or something is left."""
+    return not report or "broken" in report or "remains" in report
+
+
 def execution_of(
     report: Mapping[str, Any] | None,
     limits: Limits,
