@@ -219,6 +219,11 @@ FAILS = {
         "assert round(abs(f(2) - 4), 6) == 0",
         "not to be believed",
     ),
+    "a liar that changes in place": (
+        "class f:\n    def __init__(s, x): pass\n    def __isub__(s, o): return s\n    def __abs__(s): return 0",
+        "n = f(2)\nn -= 4\nassert abs(n) < 1e-6",
+        "not to be believed",
+    ),
     "a liar with a clock": (
         "class D:\n    def __sub__(s, o): return s\n    def total_seconds(s): return 0.0\ndef f(): return D()",
         "from datetime import datetime\nassert abs((f() - datetime(2024, 1, 1)).total_seconds()) < 1",

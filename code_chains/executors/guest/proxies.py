@@ -256,11 +256,16 @@ def _binary(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             raise TypeError(
                 f"{self._kind} has met a plain value: what it makes of that is not to be believed"
             )
-        if isinstance(value, Remote) and value._number == self._number:
-            let_compare(self, compares=compares)
+        # Changed in place it is still what the tests made; anything else that a plain value gave is not.
+        is_same = isinstance(value, Remote) and value._number == self._number
+        is_changed = is_same and compares and name in IN_PLACE_OPERATORS
+        mixed = self._mixed or (is_plain and not is_changed)
+        if is_same:
+            object.__setattr__(self, "_mixed", mixed)
+            let_compare(self, compares=compares and not mixed)
             return self
         compares = compares and not is_plain and other._compares
-        return _marked(value, made=self._made, mixed=self._mixed or is_plain, compares=compares)
+        return _marked(value, made=self._made, mixed=mixed, compares=compares)
 
     return method
 
