@@ -57,6 +57,19 @@ def test_a_label_is_a_doubt_where_the_answer_alone_is_asked_for(query: str) -> N
     assert broken_format(query, "Star Wars: A New Hope", "print(titles[0])") == ""
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        "<ArrowStringArray>\n['Belfast']\nLength: 1, dtype: str",
+        "0    Belfast\nName: town, dtype: str",
+        "0   2024\ndtype: datetime64[ns]",
+    ],
+)
+def test_the_type_of_an_array_is_a_doubt_where_the_answer_alone_is_asked_for(output: str) -> None:
+    assert "on a line of its own" in broken_format(ALONE[0], output)
+    assert broken_format("Which town is it?", output) == ""
+
+
 @pytest.mark.parametrize("query", NOT_ALONE)
 def test_a_label_is_none_elsewhere(query: str) -> None:
     assert broken_format(query, "Total: 5", "print(f'Total: {x}')") == ""

@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 
 from code_chains import SandboxExecutor, create_code_chain
 from code_chains.testing import ScriptedModel
-from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
+from code_chains.verification.sanity.failure_reports import empty_output, found_nothing, reported_failure
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.question_values import unused_values
 
@@ -190,10 +190,41 @@ def test_an_output_with_some_value_is_none_without(output: str) -> None:
     assert not empty_output("What is the mean?", output)
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        "No row found for location 'Essex'",
+        "No matching rows found.",
+        "There are no orders matching the name.",
+        "Sorry, no record was found for Okoye.",
+        "University of Essex not found",
+        "'Essex' was not found in the column Location.",
+        "Keine Zeile für Essex gefunden.",
+        "Aucune ligne trouvée pour Essex",
+        "No se encontró la universidad",
+        "Nessuna riga trovata.",
+        "Строка не найдена",
+        "未找到匹配的行",
+    ],
+)
+def test_an_output_that_nothing_was_found_is_a_doubt_unless_that_is_asked(output: str) -> None:
+    assert found_nothing("When did the University of Essex gain its status?", output)
+    assert not found_nothing("Is there a university in Essex?", output)
+    assert not found_nothing("Does the list have Essex?", output)
+
+
+@pytest.mark.parametrize(
+    "output", ["1964", "No Time to Die", "found", "No. 5", "Lost and Found", "The Lost Ark\nNot found: 2"]
+)
+def test_an_answer_is_not_that_nothing_was_found(output: str) -> None:
+    assert not found_nothing("Which title was first?", output)
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_looking_at_outputs_never_raises(query: str, output: str) -> None:
     assert reported_failure(query, output) in ("", *map(str.strip, output.splitlines()))
     assert empty_output(query, output) in (True, False)
+    assert found_nothing(query, output) in (True, False)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +242,7 @@ def test_looking_at_outputs_takes_linear_time(output: str) -> None:
     started = time.process_time()
     reported_failure("x", output)
     empty_output("x", output)
+    found_nothing("x", output)
     assert time.process_time() - started < 1
 
 

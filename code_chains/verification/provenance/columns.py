@@ -86,6 +86,8 @@ _GENERIC = words(
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
 _DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
 _CALENDAR = frozenset([*_DAYS, *_MONTHS])
+_SELECTING = frozenset({"contains", "startswith", "endswith", "match", "fullmatch", "eq"})
+_TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _RANGE = re.compile(r"^(\d+)\s*[-–]\s*\d+$")
 _COLUMNS = re.compile(r"^\s*columns:(.*)$", re.MULTILINE)
 _NAME = re.compile(r"`([^`\n]{1,100})`")
@@ -109,7 +111,7 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     """
     columns, asked = _columns_of(profile), folded(query)
     unnamed = [column for column in columns_read(code, profile) if not _is_named(column, asked)]
-    selections = _selections(parse(code) or ast.Module([], []))
+    selections = _selections(parse(code) or ast.Module([], []), columns)
     filtered = {column for column, value in selections if isinstance(value, str)}
     measures = [name for name in unnamed if name not in filtered and _may_measure(name)]
     missing = _missing_family(asked, columns) if len(measures) == 1 else ""
@@ -149,17 +151,18 @@ def _columns_of(profile: str) -> list[str]:
     return [name.replace("\\n", "\n") for name in shown]
 
 
-def unnamed_selection(asked: str, code: str, given: Given) -> str:
+def unnamed_selection(asked: str, code: str, given: Given, profile: str) -> str:
     r"""Return as a sentence which rows a program selects though nobody named them; empty if there are none.
 
     Args:
         asked: The question, with its translation if there is one.
         code: The program.
         given: The numbers that it may use.
+        profile: What the model was shown of the data: an attribute is a column if it is called like one.
 
     Example:
         >>> code = "print(df[df['group'] == 'Owls']['child'].tolist())"
-        >>> unnamed_selection("Which children have a nut allergy?", code, Given(""))
+        >>> unnamed_selection("Which children have a nut allergy?", code, Given(""), "")
         'The program selects `group` = `Owls`, which the question does not name.'
     """
     tree = parse(code)
@@ -168,7 +171,7 @@ def unnamed_selection(asked: str, code: str, given: Given) -> str:
     asked = folded(asked)
     if other := _other_of_calendar(asked, tree):
         return other
-    for column, value in _selections(tree):
+    for column, value in _selections(tree, _columns_of(profile)):
         if isinstance(value, str) and (_is_named(column, asked) or _is_word_of(value, asked)):
             continue
         if isinstance(value, str) or given.origin(value) is Origin.UNKNOWN:
@@ -192,16 +195,45 @@ def _has_word(text: str, word: str) -> bool:
     return re.search(rf"(?<![^\W_]){word}(?![^\W_])", text) is not None
 
 
-def _selections(tree: ast.AST) -> Iterator[tuple[str, str | float]]:
+def _selections(tree: ast.AST, columns: Collection[str]) -> Iterator[tuple[str, str | float]]:
     """Yield the columns that a program compares for equality, with what it compares them to."""
+    for place, values in _comparisons(tree):
+        match _without_text_methods(place):
+            case ast.Subscript(slice=ast.Constant(value=str() as column)):
+                pass
+            case ast.Attribute(attr=column) if column in columns:
+                pass
+            case _:
+                continue
+        for value in values:
+            if isinstance(value, str | int | float) and not isinstance(value, bool):
+                yield column, value
+
+
+def _comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, list[object]]]:
+    """Yield what a program compares, with the constants that it must be or have."""
     for node in nodes(tree, ast.Compare):
         match node:
-            case ast.Compare(
-                left=ast.Subscript(slice=ast.Constant(value=str() as column)) | ast.Attribute(attr=column),
-                ops=[ast.Eq()],
-                comparators=[ast.Constant(value=str() | int() | float() as value)],
-            ) if not isinstance(value, bool):
-                yield column, value
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=value)]):
+                yield left, [value]
+            case ast.Compare(left=ast.Constant(value=str() as value), ops=[ast.In()], comparators=[right]):
+                yield right, [value]
+    for call in nodes(tree, ast.Call):
+        match call:
+            case ast.Call(func=ast.Attribute(value=left, attr="isin"), args=[ast.List(elts=items)]):
+                yield left, [item.value for item in items if isinstance(item, ast.Constant)]
+            case ast.Call(func=ast.Attribute(value=left, attr=name), args=[ast.Constant(value=value), *_]):
+                yield left, [value] if name in _SELECTING else []
+
+
+def _without_text_methods(place: ast.expr) -> ast.expr:
+    """Return what `.str.lower()` or the like is called of."""
+    match place:
+        case ast.Call(func=ast.Attribute(value=text, attr=name), args=[]) if name in _TEXT_METHODS:
+            return _without_text_methods(text)
+        case ast.Attribute(value=text, attr="str"):
+            return _without_text_methods(text)
+    return place
 
 
 def _is_word_of(value: str, asked: str) -> bool:

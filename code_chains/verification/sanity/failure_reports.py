@@ -47,10 +47,29 @@ _ABOUT_FAILURE = re.compile(
     re.IGNORECASE,
 )
 """Questions about failures, whose answers may look like one."""
+_NOT_FOUND = re.compile(
+    r"(?:sorry, )?(?:there (?:is|are|was|were) )?no (?:[^\n.]{1,80} )?(?:found|match(?:es|ing)?)\b.{0,80}"
+    r"|[^\n.]{1,80} (?:was |were |is |are )?not found\b.{0,80}"
+    r"|kein\w* [^\n.]{0,80}gefunden\b.{0,80}|[^\n.]{1,80} nicht gefunden\b.{0,80}"
+    r"|(?:aucune?|pas de) [^\n.]{0,80}trouvée?s?\b.{0,80}|no se (?:encontr|hall)\w+ .{0,80}"
+    r"|ningun[oa]? [^\n.]{0,80}encontrad\w+.{0,80}"
+    r"|nessun\w* [^\n.]{0,80}trovat\w+.{0,80}|nenhum\w* [^\n.]{0,80}encontrad\w+.{0,80}"
+    r"|.{0,40}(?:未找到|没有找到|找不到|見つかりません).{0,40}|.{0,40}не найден\w*.{0,80}",
+    re.IGNORECASE,
+)
+"""Outputs that say that nothing was found, in one line."""
 _ABOUT_NOTHING = re.compile(
     r"\b(?:none|null|nan|empty|any|undefined|infinit\w*|nothing|if there (?:is|are) no|leer\w*|nichts|vide|vac[ií]\w*)\b",
     re.IGNORECASE,
 )
+_WHETHER = re.compile(
+    r"\b(?:is|are|was|were|whether) there\b|\bif there (?:is|are) (?:an?|any|some|one)\b|\b(?:find|look for|search)\b"
+    r"|\bnot found\b|\bexist\w*|\bmissing\b|^\W*(?:is|are|was|were|do|does|did|has|have|can|could)\b"
+    r"|\bgibt es\b|^\W*(?:ist|sind|hat|haben|war)\b|\bob\b|\bhay\b|\by a-t-il\b|\best-ce\b|\bc'è\b|\bhá\b"
+    r"|有没有|是否|есть ли",
+    re.IGNORECASE,
+)
+"""Questions that ask whether something is there, in several languages."""
 
 
 def reported_failure(query: str, output: str) -> str:
@@ -85,6 +104,19 @@ def empty_output(query: str, output: str) -> bool:
     is_short = 0 < len(text) <= _MAX_CHARS
     is_nothing = is_short and (bool(_NOTHING.fullmatch(text)) or _holds_only_nan(text))
     return is_nothing and not _ABOUT_NOTHING.search(query)
+
+
+def found_nothing(query: str, output: str) -> bool:
+    """Return whether an output says no more than that nothing was found, which the question does not ask about.
+
+    Example:
+        >>> found_nothing("When did the University of Essex gain its status?", "No row found for location 'Essex'")
+        True
+        >>> found_nothing("Is there an order of Okoye?", "No order of Okoye was found.")
+        False
+    """
+    is_asked = _ABOUT_NOTHING.search(query) or _WHETHER.search(query)
+    return not is_asked and _NOT_FOUND.fullmatch(output.strip()) is not None
 
 
 def _holds_only_nan(text: str) -> bool:

@@ -28,14 +28,15 @@ _ALONE = re.compile(
     r"|\b(?:seulement|uniquement|juste) l(?:e |a |['’])(?:réponse|nombre|valeur|résultat|nom)\b",
     re.IGNORECASE,
 )
+_WITH_TYPE = re.compile(r"\bdtype: \w+(?:\[.*\])?\s*$")
 _LABELLED = re.compile(r"([^\W\d][^:\n]{0,60}:) \S.*")
 
 
 def broken_format(query: str, output: str, code: str = "") -> str:
     """Return what an output lacks of the format that a question states, as one sentence; empty if nothing is known.
 
-    Told are tags such as `@mean[value]`, JSON, pictures of dates and times such as `YYYY-MM-DD`, and a label where the
-    answer alone is asked for.
+    Told are tags such as `@mean[value]`, JSON, pictures of dates and times such as `YYYY-MM-DD`, and, where the answer alone
+    is asked for, a label or the type of an array.
 
     Args:
         query: The question.
@@ -51,8 +52,13 @@ def broken_format(query: str, output: str, code: str = "") -> str:
         wrong.append("JSON and nothing else")
     wrong += [picture for picture in _PICTURE.findall(query) if not _like(picture).search(output)]
     label = _LABELLED.fullmatch(output.strip())
-    if label and label[1] in code and _ALONE.search(query):
-        return LABELLED
+    if _ALONE.search(query):
+        if label and label[1] in code:
+            return LABELLED
+        if _WITH_TYPE.search(output):
+            return (
+                "The output shows the index or the type of an array: print each value on a line of its own."
+            )
     if not wrong:
         return ""
     return f"The output does not have the format that the question states: print {' and '.join(wrong)}."

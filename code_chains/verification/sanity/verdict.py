@@ -17,7 +17,7 @@ from code_chains.verification.provenance import (
     unnamed_selection,
 )
 from code_chains.verification.provenance.needs import assumed_values, doubted_inputs
-from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
+from code_chains.verification.sanity.failure_reports import empty_output, found_nothing, reported_failure
 from code_chains.verification.sanity.formats import broken_format
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.options import calls_any, unset_options
@@ -26,6 +26,10 @@ from code_chains.verification.sanity.question_values import unused_values
 _MAX_SOURCE_CHARS = 50_000
 _GIVEN_KEYS = ("translation", "history", "previous_steps", "tests", "examples", "stdin")
 """Keys besides the question whose text a program may take values from."""
+_NOT_FOUND = (
+    "The program found nothing. Compare a part of the text, without upper and lower case,"
+    " and in each column that may hold it."
+)
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
@@ -54,6 +58,9 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
         doubts.insert(
             0, "The output holds no value. If there is none, the program must say so in a sentence."
         )
+    has_data = bool(values.get("files") or values.get("variables"))
+    if shows_text and has_data and found_nothing(query, execution.output):
+        doubts.insert(0, _NOT_FOUND)
     if not has_value and (broken := broken_invariant(query, execution.output)):
         doubts.insert(0, broken)
     if shows_text and (wrong := broken_format(query, execution.output, code)):
@@ -75,20 +82,21 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     given = Given(without_references(query), *texts, examples=examples)
     files = list(values.get("files") or ())
     invention = find_invention(query, code, given, files=files, names=list(variables))
-    lacking = (*doubted_inputs(code), *assumed_values(code, given, has_input=bool(files or variables)))
-    if invention is None and lacking:
+    if invention is not None:
+        is_final = invention.kind == "assumption"
+        return Verdict("unverified" if is_final else "failed", "provenance", invention.reason)
+    has_input = bool(files or variables)
+    if lacking := (*doubted_inputs(code), *assumed_values(code, given, has_input=has_input)):
         assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
         return Verdict("unverified", "provenance", assumed)
-    if invention is None and (reason := unnamed_selection("\n".join([query, *texts]), code, given)):
-        return Verdict("unverified", "provenance", reason)
-    if invention is None:
-        return _verdict_on_columns(query, code, values)
-    is_final = invention.kind == "assumption"
-    return Verdict("unverified" if is_final else "failed", "provenance", invention.reason)
-
-
-def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
     shown = shown_of(values.get("profiles"))
+    asked = "\n".join([query, *texts])
+    if has_input and (reason := unnamed_selection(asked, code, given, shown)):
+        return Verdict("failed", "provenance", reason)
+    return _verdict_on_columns(query, code, values, shown)
+
+
+def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any], shown: str) -> Verdict | None:
     asked = query if values.get("language") in (None, "en") else str(values.get("translation") or "")
     if not asked or not shown:
         return None

@@ -15,6 +15,7 @@ METER = "- file `meter.csv`\n  columns: `date` (date), `kwh` (float)"
 LEDGER = "- file `ledger.csv`\n  columns: `date` (date), `what` (text: rent, food), `amount` (float)"
 PARCELS = "- file `parcels.csv`\n  columns: `id` (text), `kg` (float), `city` (text: Oslo, Bonn)"
 ORDERS = "- file `orders.csv`\n  columns: `item` (text), `n` (int), `eur` (float)"
+OWNERS = "columns: `owner` (text)"
 READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date'])\n"
 
 
@@ -116,10 +117,24 @@ def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile:
         ("Which was bottled first?", "print(df[df['bottles'] == 18])", "`bottles` = `18`"),
         ("Which were late?", "print(df[df.owner == 'Okoye'])", "`owner` = `Okoye`"),
         ("Welche fehlen?", "print(df[df['Gruppe'] == 'Eulen'])", "`Gruppe` = `Eulen`"),
+        (
+            "Which hometowns had two?",
+            "print(df[df['miss'].str.contains('Brien', na=False)])",
+            "`miss` = `Brien`",
+        ),
+        ("Which were late?", "print(df[df['owner'].isin(['Okoye', 'Lind'])])", "`owner` = `Okoye`"),
+        ("Which were late?", "print(df[df.owner.str.lower() == 'okoye'])", "`owner` = `okoye`"),
+        (
+            "Which were late?",
+            "print([r for r in rows if r['owner'].strip() == 'Okoye'])",
+            "`owner` = `Okoye`",
+        ),
+        ("Which were late?", "print([r for r in rows if 'Okoye' in r['owner']])", "`owner` = `Okoye`"),
+        ("Which were late?", "print(df[df.owner.eq('Okoye')])", "`owner` = `Okoye`"),
     ],
 )
 def test_rows_that_nobody_named_are_told(query: str, code: str, selected: str) -> None:
-    reason = unnamed_selection(query, code, Given(query))
+    reason = unnamed_selection(query, code, Given(query), OWNERS)
     assert reason == f"The program selects {selected}, which the question does not name."
 
 
@@ -131,7 +146,7 @@ def test_rows_that_nobody_named_are_told(query: str, code: str, selected: str) -
     ],
 )
 def test_another_day_or_month_than_was_asked_for_is_told(query: str, code: str, read: str) -> None:
-    assert unnamed_selection(query, code, Given(query)).startswith(
+    assert unnamed_selection(query, code, Given(query), OWNERS).startswith(
         f"The program reads {read}, and the question asks"
     )
 
@@ -150,8 +165,14 @@ def test_another_day_or_month_than_was_asked_for_is_told(query: str, code: str, 
         ("How many women are there?", "print(df[df['sex'] == 'F'])"),
         ("What is the average?", "print([row for row in rows if row['kind'] != 'x'])"),
         ("How many rows are there?", "if __name__ == '__main__':\n    print(len(df))"),
+        ("Who won gold or silver?", "print(df[df['medal'].str.contains('gold|silver', case=False)])"),
+        ("What did Okoye and Lind buy?", "print(df[df['owner'].isin(['Okoye', 'Lind'])])"),
+        ("Which have a digit?", "print(df[df['name'].str.contains(r'[0-9]')])"),
+        ("Which end in a dot?", "print(df[df['name'].str.endswith('.')])"),
+        ("What do the tables say?", "print([path for path in paths if path.suffix == '.xlsx'])"),
+        ("How many lines are comments?", "print([line for line in lines if line.startswith('note')])"),
         ("How many are there?", "print("),
     ],
 )
 def test_rows_that_a_question_names_are_not(query: str, code: str) -> None:
-    assert unnamed_selection(query, code, Given(query)) == ""
+    assert unnamed_selection(query, code, Given(query), OWNERS) == ""
