@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+from code_chains.analysis.columns import columns_of
 from code_chains.analysis.parsing import nodes, parse, syntax_tree
 from code_chains.analysis.well_known_imports import import_line, words_of
 from code_chains.records import Execution
@@ -39,7 +41,8 @@ def autofix(outcome: Mapping[str, Any], context: str = "", profiles: str = "") -
     profile shows them for the name that is missing. If nothing was printed, the result
     of the last statement is: the name that it binds, or the value of the expression in its last branch. If a value is
     missing, it is the name that the last statement binds, or the only one that it prints. A label is left out where the
-    answer alone is asked for.
+    answer alone is asked for. A column that was not found gets the name that differs in blanks, line breaks or capitals
+    alone.
 
     Args:
         outcome: What a failed attempt added: `code`, `problems`, `execution` and `verdict`.
@@ -57,7 +60,7 @@ def autofix(outcome: Mapping[str, Any], context: str = "", profiles: str = "") -
         return fixed or _with_reading(outcome, tree, undefined, profiles)
     execution: Execution = outcome["execution"]
     if not execution.ok:
-        return None
+        return _with_columns(outcome, profiles)
     by = outcome["verdict"].by
     if outcome["verdict"].reason == LABELLED:
         return _without_label(outcome["code"])
@@ -107,6 +110,31 @@ def _with_reading(
     if not set(names) & set(undefined) or len(set(names)) != len(names):
         return None
     return _with_lines(outcome, tree, [line.strip() for line in blocks[0].splitlines()])
+
+
+def _with_columns(outcome: Mapping[str, Any], profiles: str) -> FixedProgram | None:
+    """Return the program with the names of columns as they are, if they differ in blanks, line breaks or capitals alone."""
+    error = outcome["execution"].error
+    if error is None or error.type not in ("KeyError", "ValueError"):
+        return None
+    columns = columns_of(profiles)
+    plain = Counter(map(_plain, columns))
+    known = {_plain(column): column for column in columns if plain[_plain(column)] == 1}
+    tree = syntax_tree(outcome["code"])  # One of its own, as it is changed.
+    fixes = list[str]()
+    for node in nodes(tree, ast.Constant):
+        if not isinstance(node.value, str) or node.value in columns or node.value not in error.message:
+            continue
+        if column := known.get(_plain(node.value)):
+            fixes.append(f"named the column {column!r}")
+            node.value = column
+    with suppress(ValueError):  # An integer of more than 4300 digits.
+        return FixedProgram(ast.unparse(tree), tuple(dict.fromkeys(fixes))) if fixes else None
+    return None
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.split()).casefold()
 
 
 def _import(name: str, tree: ast.Module, context: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from code_chains.analysis.autofix import LABELLED, autofix
 from code_chains.analysis.checks import names_defined
 from code_chains.executors import SandboxExecutor
-from code_chains.state import Execution, Verdict
+from code_chains.state import ErrorReport, Execution, Verdict
 
 SILENT = {
     "problems": [],
@@ -110,6 +110,27 @@ def test_a_label_that_nobody_asked_for_is_left_out(shown: str) -> None:
     assert "Total" not in fixed.code
     assert autofix({**outcome, "code": "x = 3\nprint('Total', x)"}) is None
     assert autofix({**outcome, "code": "x = 3\nprint('Total:')\nprint(x)"}) is None
+
+
+COLUMNS = "- file `votes.csv`\n  columns: `Year` (int), `# of\\nvotes` (int), `Seat ` (text), `Name` (text), `name` (text)"
+
+
+@pytest.mark.parametrize(
+    ("written", "column"),
+    [("# of votes", "# of\nvotes"), ("# Of  Votes", "# of\nvotes"), ("seat", "Seat "), ("year", "Year")],
+)
+def test_a_column_gets_its_name_where_only_blanks_and_capitals_differ(written: str, column: str) -> None:
+    outcome = {**SILENT, "execution": Execution("error", error=ErrorReport("KeyError", repr(written)))}
+    fixed = autofix({**outcome, "code": f"df = read()\nprint(df[{written!r}].max())"}, "", COLUMNS)
+    assert fixed is not None
+    assert fixed.code == f"df = read()\nprint(df[{column!r}].max())"
+    assert fixed.autofixes == (f"named the column {column!r}",)
+
+
+@pytest.mark.parametrize("written", ["votes", "NAME", "Seats", "Name"])
+def test_another_column_is_left_to_the_model(written: str) -> None:
+    outcome = {**SILENT, "execution": Execution("error", error=ErrorReport("KeyError", repr(written)))}
+    assert autofix({**outcome, "code": f"print(df[{written!r}])"}, "", COLUMNS) is None
 
 
 def test_a_docstring_stays_first() -> None:

@@ -10,6 +10,7 @@ import re
 from calendar import day_name, month_name
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from code_chains.analysis.columns import columns_of
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
@@ -89,8 +90,6 @@ _CALENDAR = frozenset([*_DAYS, *_MONTHS])
 _SELECTING = frozenset({"contains", "startswith", "endswith", "match", "fullmatch", "eq"})
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _RANGE = re.compile(r"^(\d+)\s*[-–]\s*\d+$")
-_COLUMNS = re.compile(r"^\s*columns:(.*)$", re.MULTILINE)
-_NAME = re.compile(r"`([^`\n]{1,100})`")
 
 
 def unanswered_subject(query: str, code: str, profile: str) -> str:
@@ -109,7 +108,7 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         >>> unanswered_subject("What is the mean humidity?", "print(df['rain'].mean())", profile)
         'Nothing in the data is called humidity; the program used the column rain. There are: day, rain.'
     """
-    columns, asked = _columns_of(profile), folded(query)
+    columns, asked = columns_of(profile), folded(query)
     unnamed = [column for column in columns_read(code, profile) if not _is_named(column, asked)]
     selections = _selections(parse(code) or ast.Module([], []), columns)
     filtered = {column for column, value in selections if isinstance(value, str)}
@@ -138,17 +137,12 @@ def columns_read(code: str, profile: str) -> list[str]:
         profile: What the model was shown of the data.
     """
     texts = set(_texts(code))
-    return [column for column in dict.fromkeys(_columns_of(profile)) if column in texts]
+    return [column for column in dict.fromkeys(columns_of(profile)) if column in texts]
 
 
 def shown_of(profiles: Mapping[str, Mapping[str, str]] | None) -> str:
     """Return what a model was shown of files and variables, as one text."""
     return "\n".join(text for texts in (profiles or {}).values() for text in texts.values())
-
-
-def _columns_of(profile: str) -> list[str]:
-    shown = [name for listed in _COLUMNS.findall(profile) for name in _NAME.findall(listed)]
-    return [name.replace("\\n", "\n") for name in shown]
 
 
 def unnamed_selection(asked: str, code: str, given: Given, profile: str) -> str:
@@ -171,7 +165,7 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str) -> str:
     asked = folded(asked)
     if other := _other_of_calendar(asked, tree):
         return other
-    for column, value in _selections(tree, _columns_of(profile)):
+    for column, value in _selections(tree, columns_of(profile)):
         if isinstance(value, str) and (_is_named(column, asked) or _is_word_of(value, asked)):
             continue
         if isinstance(value, str) or given.origin(value) is Origin.UNKNOWN:
