@@ -195,6 +195,7 @@ def test_an_output_with_some_value_is_none_without(output: str) -> None:
     [
         "No row found for location 'Essex'",
         "No matching rows found.",
+        "No 'World\\nPlugs' found in the 'Standard' column.",
         "There are no orders matching the name.",
         "Sorry, no record was found for Okoye.",
         "University of Essex not found",

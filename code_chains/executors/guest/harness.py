@@ -9,7 +9,8 @@ from typing import Any
 
 from .bench import Bench
 from .capabilities import ProtectedNamespace
-from .proxies import Remote, condition, let_compare
+from .plain_data import BASES
+from .proxies import Member, Remote, condition, let_compare
 from .rpc import RpcChannel, error_type
 from .wire import Json
 
@@ -105,30 +106,31 @@ def _vars(value: Any, channel: RpcChannel) -> Any:
 
 def _type(value: Any, channel: RpcChannel) -> Any:
     """Return the class of a value."""
+    value = value.owner if isinstance(value, Member) else value
     return channel.request("type", value) if isinstance(value, Remote) else type(value)
 
 
 def _is_instance(value: Any, kinds: Any, channel: RpcChannel) -> bool:
     """Return whether a value is of a class; of an object of the program, what its process says of Python's own classes."""
+    kinds = kinds.__args__ if isinstance(kinds, types.UnionType) else kinds
     if isinstance(kinds, tuple):
         return any(_is_instance(value, kind, channel) for kind in kinds)
+    if isinstance(kinds, Remote) and isinstance(value, Member):
+        value = value.owner
     if isinstance(kinds, Remote) and hasattr(type(value), "_fields"):  # A named tuple, which is a value.
         return [type(value).__name__, *value._fields] == [kinds.__name__, *getattr(kinds, "_fields", ())]
     if not isinstance(value, Remote) or isinstance(kinds, Remote):
         return isinstance(value, kinds)
-    if kinds is tuple:
-        return channel.request("inspect", "items", value) is not None
     if place := _place_of(kinds):
         return bool(channel.request("inspect", "is_a", value, *place))
     return isinstance(value, kinds)
 
 
 def _place_of(kind: Any) -> tuple[str, str] | None:
-    """Return module and name of an abstract class or type of Python, of which objects are without naming it."""
+    """Return module and name of a class or type of Python, of which objects of the program's classes are as well."""
     names = (name for name, other in vars(types).items() if other is kind)
     if name := next(names, ""):
         return "types", name
-    if kind in (property, classmethod, staticmethod):
-        return "builtins", kind.__name__
     module = getattr(kind, "__module__", "")
-    return (module, kind.__name__) if module in ABSTRACT else None
+    is_known = module in ABSTRACT or kind in BASES or kind in (dict, property, classmethod, staticmethod)
+    return (module, kind.__name__) if is_known else None

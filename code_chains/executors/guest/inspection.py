@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from .plain_data import BASES, plain
 from .proxies import Remote
 
 PREDICATES = (
@@ -23,7 +24,7 @@ PREDICATES = (
     *("isgenerator", "isgeneratorfunction", "ismethod", "isroutine"),
 )
 _predicates: dict[str, Callable[[object], bool]] = {name: getattr(inspect, name) for name in PREDICATES}
-_items = tuple.__iter__
+_PLAIN = (dict, *(base for base in BASES if not inspect.isabstract(base)))
 _signature, _callable, _bases = inspect.signature, callable, type.__dict__["__bases__"].__get__
 
 
@@ -39,8 +40,8 @@ def of_program(what: str, value: Any, *names: str) -> Any:
         return isinstance(value, getattr(importlib.import_module(names[0]), names[1]))
     if what == "vars":
         return dict(vars(value))
-    if what == "items":  # Of a tuple, whatever its class says.
-        return tuple(_items(value)) if issubclass(type(value), tuple) else None
+    if what == "plain":  # What an object is without its class, if that derives from a plain one.
+        return plain(value) if issubclass(type(value), _PLAIN) else None
     if what == "bases":
         return [base.__name__ if base.__module__ == "builtins" else base for base in _bases(value)]
     if what == "signature":

@@ -291,8 +291,7 @@ def _comparison(name: str) -> Callable[..., Any]:
         is_plain = not isinstance(other, Remote)
         if is_plain and not self._compares:
             if name in ("eq", "ne"):
-                is_equal = type(other) is tuple and self._channel.request("inspect", "items", self) == other
-                return is_equal is (name == "eq")
+                return _has_content(self, other) is (name == "eq")
             raise TypeError(
                 f"{self._kind} is an object of the program: take plain values out of it and compare those"
             )
@@ -304,6 +303,12 @@ def _comparison(name: str) -> Callable[..., Any]:
         return result
 
     return method
+
+
+def _has_content(value: Remote, other: Any) -> bool:
+    """Return whether an object that a function returned consists of a plain value, such as one of a class below `list`."""
+    content = value._channel.request("inspect", "plain", value)
+    return content is not None and bool(content == other)
 
 
 def _reject_lies(name: str, value: Remote, other: Any, result: Any) -> None:
@@ -353,3 +358,36 @@ for _name in COMPARISONS:
 for _name in ("getitem", "setitem", "delitem", *NUMERIC_OPERATORS):
     setattr(Remote, f"__{_name}__", _unary(_name))
 Remote.__bool__ = _truth  # type: ignore[attr-defined]
+
+
+class Member:
+    """A member of the program's enumeration that is a plain value as well, such as of an `IntEnum`.
+
+    Attributes:
+        owner: The proxy for the member, which knows its name and its methods.
+    """
+
+    owner: Remote
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.owner, name)
+
+    def __str__(self) -> str:
+        return str(self.owner)
+
+    def __repr__(self) -> str:
+        return repr(self.owner)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.owner, spec)
+
+
+class NumberMember(Member, int):
+    """A member that is a whole number, or flags."""
+
+    def __contains__(self, flag: object) -> bool:
+        return isinstance(flag, Member) and flag.owner in self.owner
+
+
+class TextMember(Member, str):
+    """A member that is a text."""

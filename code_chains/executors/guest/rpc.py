@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import enum
 import importlib
 import inspect
 import io
@@ -22,7 +23,8 @@ from typing import Any
 
 from . import cell, inspection, serialization
 from .capabilities import is_forbidden, is_namespace
-from .proxies import OPERATIONS, Remote, let_compare
+from .plain_data import plain
+from .proxies import OPERATIONS, Member, NumberMember, Remote, TextMember, let_compare
 from .sharing import SharedContainers
 from .surroundings import OfProgram, OfTests
 from .wire import FRAME_HEADER, Json, Read, Write, decode, encode
@@ -94,6 +96,7 @@ class RpcChannel:
         self.shared = SharedContainers()
         self._depth = 0
         self._numbers: dict[int, int] = {}
+        self._members: dict[int, NumberMember | TextMember] = {}
         self._lock = threading.RLock()
         self._read, self._write = read, write
 
@@ -148,8 +151,16 @@ class RpcChannel:
         name = value.__name__ if isinstance(value, type) else ""
         if name and PLAIN_TYPES.get(name) is value:
             return {"plain": name}
+        if isinstance(value, Member):
+            return {"returned": value.owner._number}
+        if isinstance(value, enum.Enum) and isinstance(value, int | str):
+            number = self.pack(plain(value))
+            return number if self.is_guarded else {"member": number, "of": self._lend_object(value)}
         if self.is_guarded and is_forbidden(value):
             raise TypeError(f"Tests must not hand on {value!r}: a program could forge its outcome with it.")
+        return self._lend_object(value)
+
+    def _lend_object(self, value: Any) -> Json:
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self.lent)
             # Invariant: it lives as long as its number, so that its id is not reused.
@@ -169,6 +180,8 @@ class RpcChannel:
             return PLAIN_TYPES[packed["plain"]]
         if "returned" in packed:
             return self.lent[packed["returned"]]
+        if "member" in packed:
+            return self._member(self._borrow(packed["of"]), self.unpack(packed["member"]))
         number = packed["lent"]
         if number not in self.borrowed:
             name, doc = str(packed.get("name", "")), packed.get("doc")
@@ -176,6 +189,14 @@ class RpcChannel:
         else:  # What a function returns is compared with nothing, and be it an object that the tests have made.
             let_compare(self.borrowed[number], compares=False)
         return self.borrowed[number]
+
+    def _member(self, owner: Remote, value: Any) -> Any:
+        """Return the same value for the same member of an enumeration."""
+        kind = {int: NumberMember, str: TextMember}.get(type(value))
+        if kind is not None and owner._number not in self._members:
+            self._members[owner._number] = kind(value)
+            self._members[owner._number].owner = owner
+        return self._members.get(owner._number, owner)
 
     # -- calls -----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import datetime
-import enum
 import importlib
 import itertools
 import json
@@ -389,8 +388,7 @@ class Packer:
             return str(value) if name in self._as_text else {name: PACKERS[name](value, pack)}
         if self._lend is not None and is_number(value) and str(value.dtype) in NUMBERS_OF_NUMPY:
             return {"numpy.number": [str(value.dtype), self(value.item())]}
-        is_scalar = is_number(value) or (isinstance(value, enum.Enum) and isinstance(value, int | str))
-        if self._lend is not None and not is_scalar:
+        if self._lend is not None and not is_number(value):
             return self._lend(value)
         self.has_converted = True
         return self(plain(value))

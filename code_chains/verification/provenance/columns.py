@@ -9,6 +9,7 @@ import ast
 import re
 from calendar import day_name, month_name
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 
 from code_chains.analysis.columns import columns_of
 from code_chains.analysis.dotted_names import words
@@ -89,6 +90,7 @@ _DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in 
 _CALENDAR = frozenset([*_DAYS, *_MONTHS])
 _SELECTING = frozenset({"contains", "startswith", "endswith", "match", "fullmatch", "eq"})
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
+_LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
 _RANGE = re.compile(r"^(\d+)\s*[-–]\s*\d+$")
 
 
@@ -166,9 +168,10 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str) -> str:
     if other := _other_of_calendar(asked, tree):
         return other
     for column, value in _selections(tree, columns_of(profile)):
-        if isinstance(value, str) and (_is_named(column, asked) or _is_word_of(value, asked)):
-            continue
-        if isinstance(value, str) or given.origin(value) is Origin.UNKNOWN:
+        is_given = (
+            _is_word_of(value, asked) if isinstance(value, str) else given.origin(value) is not Origin.UNKNOWN
+        )
+        if not is_given:
             return f"The program selects `{column}` = `{value}`, which the question does not name."
     return ""
 
@@ -235,7 +238,16 @@ def _is_word_of(value: str, asked: str) -> bool:
     parts = [*_parts(value), *_RANGE.findall(value)]
     if value.casefold() in _CALENDAR:  # They are told by themselves, and called otherwise in other languages.
         return True
-    return not parts or folded(value) in _ANSWERS or any(_holds(asked, part) for part in parts)
+    if not parts or folded(value) in _ANSWERS or any(_holds(asked, part) for part in parts):
+        return True
+    # Spelled in another way, or in one word.
+    written, known = (_LONG_WORD.findall(text) for text in (folded(value), asked))
+    is_similar = any(get_close_matches(word, known, 1, _SIMILAR) for word in written)
+    return is_similar or _joined(value) in _joined(asked)
+
+
+def _joined(text: str) -> str:
+    return re.sub(r"[\W_]", "", folded(text))
 
 
 def _missing_family(asked: str, columns: Collection[str]) -> str:

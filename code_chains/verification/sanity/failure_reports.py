@@ -48,7 +48,7 @@ _ABOUT_FAILURE = re.compile(
 )
 """Questions about failures, whose answers may look like one."""
 _NOT_FOUND = re.compile(
-    r"(?:sorry, )?(?:there (?:is|are|was|were) )?no (?:[^\n.]{1,80} )?(?:found|match(?:es|ing)?)\b.{0,80}"
+    r"(?:sorry, )?(?:there (?:is|are|was|were) )?no (?:[^.]{1,80} )?(?:found|match(?:es|ing)?)\b.{0,80}"
     r"|[^\n.]{1,80} (?:was |were |is |are )?not found\b.{0,80}"
     r"|kein\w* [^\n.]{0,80}gefunden\b.{0,80}|[^\n.]{1,80} nicht gefunden\b.{0,80}"
     r"|(?:aucune?|pas de) [^\n.]{0,80}trouvée?s?\b.{0,80}|no se (?:encontr|hall)\w+ .{0,80}"
@@ -57,7 +57,7 @@ _NOT_FOUND = re.compile(
     r"|.{0,40}(?:未找到|没有找到|找不到|見つかりません).{0,40}|.{0,40}не найден\w*.{0,80}",
     re.IGNORECASE,
 )
-"""Outputs that say that nothing was found, in one line."""
+"""Outputs that say that nothing was found, in one sentence."""
 _ABOUT_NOTHING = re.compile(
     r"\b(?:none|null|nan|empty|any|undefined|infinit\w*|nothing|if there (?:is|are) no|leer\w*|nichts|vide|vac[ií]\w*)\b",
     re.IGNORECASE,

@@ -10,6 +10,31 @@ from code_chains.chains import EvaluateChain
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.state import Verdict
 
+COLOR = (
+    "from enum import IntEnum\nclass Color(IntEnum):\n    RED = 1\n    BLUE = 2\n"
+    "    def other(self): return Color(3 - self)\ndef f(c): return c.other()\ndef g(c): return isinstance(c, Color)"
+)
+MEMBERS = (
+    "assert f(Color.RED) is Color.BLUE\nassert f(Color.RED) == 2\nassert g(Color.RED)\n"
+    "assert isinstance(f(Color.RED), int)\n"
+    "assert Color.RED.other().name == 'BLUE'\nassert [10, 20][Color.RED] == 20\nassert {Color.RED: 'x'}[1] == 'x'\n"
+    "assert repr(Color.RED) == '<Color.RED: 1>'\nassert type(Color.RED) is Color\nassert Color['RED'].value == 1\n"
+    "assert [c.name for c in Color] == ['RED', 'BLUE']\nassert sorted([Color.BLUE, Color.RED]) == [1, 2]"
+)
+TEXTS = (
+    "from enum import Enum, StrEnum\nclass S(StrEnum):\n    A = 'a'\nclass T(str, Enum):\n    B = 'b'\n"
+    "def f(): return {'k': S.A, S.A: [T.B]}"
+)
+TEXT_MEMBERS = (
+    "assert f() == {'k': 'a', 'a': ['b']}\nassert f()['k'].name == 'A'\nassert f()[S.A][0] is T.B\n"
+    "assert S.A.upper() == 'A'\nassert (str(S.A), str(T.B)) == ('a', 'T.B')\nassert 'x' + S.A == 'xa'"
+)
+FLAGS = "from enum import IntFlag\nclass P(IntFlag):\n    R = 4\n    W = 2\ndef f(): return P.R | P.W"
+BELOW = (
+    "import datetime\nclass L(list): pass\nclass D(dict): pass\nclass S(str): pass\nclass N(float): pass\n"
+    "class Day(datetime.date): pass\ndef f(): return [L([1]), D(a=1), S('x'), N(2), Day(2024, 1, 2)]"
+)
+CONTENT = "import datetime\nassert f() == [[1], {'a': 1}, 'x', 2.0, datetime.date(2024, 1, 2)]\nassert f()[0] != [2]"
 COUNTER = "class C:\n    def __init__(self, n): self.n = n\n"
 IN_PLACE = "a = C(1)\nb = a\na += C(2)\nassert b.n == 3\nassert a is b"
 UNDOING = (
@@ -41,6 +66,26 @@ BAG = "class Bag:\n    def __init__(self): self.items = [1]\n"
 TYPES = "assert type(pet()) is Cat\nassert type(pet()) is not Dog\nassert pet().__class__.__name__ == 'Cat'"
 PETS = "class Cat: pass\nclass Dog: pass\ndef pet(): return {}()"
 PROGRAMS = {
+    "members of an enumeration that are numbers": ("verified", COLOR, MEMBERS),
+    "another number than its member": ("failed", COLOR, "assert f(Color.RED) == 1"),
+    "members of an enumeration that are texts": ("verified", TEXTS, TEXT_MEMBERS),
+    "flags": (
+        "verified",
+        FLAGS,
+        "assert f() == 6\nassert P.R in f()\nassert f() & P.W\nassert P.R.name == 'R'",
+    ),
+    "objects of classes below plain ones": ("verified", BELOW, CONTENT),
+    "the class of an object below a plain one": (
+        "verified",
+        BELOW,
+        "assert isinstance(f()[0], list | tuple)\nassert isinstance(f()[2], str)\nassert not isinstance(f()[0], dict)",
+    ),
+    "other content in a class below a plain one": ("failed", BELOW, "assert f()[0] == [2]"),
+    "a class below `list` that equals anything": (
+        "failed",
+        "class L(list):\n    def __eq__(self, other): return True\ndef f(): return L([1])",
+        "assert f() == [2]",
+    ),
     "an operator in place": (
         "verified",
         COUNTER + "    def __iadd__(self, o):\n        self.n += o.n\n        return self",

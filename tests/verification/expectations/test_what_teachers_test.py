@@ -515,7 +515,7 @@ def test_what_is_not_in_an_output_is_told_with_the_output(sandbox: SandboxExecut
 
 
 def test_an_object_that_looks_like_what_was_expected_is_told_by_its_class(sandbox: SandboxExecutor) -> None:
-    code = "class Own(list): pass\ndef f(): return Own([1])"
+    code = "class Own:\n    def __repr__(self): return '[1]'\ndef f(): return Own()"
     assert verdict(sandbox, code, "assert f() == [1]").reason == (
         "f() gave [1], expected [1]: it is an object of the program's own class Own."
     )
