@@ -87,6 +87,10 @@ FAILURES = {
         "disk_limit",
     ),
     "too many open files": ("files = [open('/dev/null') for _ in range(100)]", "file_limit"),
+    "processes that nobody reaps": (
+        "import os, time\nfor _ in range(60):\n    if not os.fork(): os._exit(0)\ntime.sleep(9)",
+        "process_limit",
+    ),
     "too many processes": (
         "import subprocess\nall = [subprocess.Popen(['sleep', '9']) for _ in range(40)]\n[p.wait() for p in all]",
         "process_limit",
@@ -103,6 +107,14 @@ def test_a_cell_that_fails_has_no_effect_and_the_next_one_goes_on(
     assert done.status == status
     after = session.run("import os\n(x, open('kept').read(), sorted(os.listdir('.')))")
     assert after.result == "(1, 'one', ['kept'])"
+
+
+def test_processes_that_ended_as_orphans_count_for_no_limit(session: Session) -> None:
+    orphan = "if not os.fork():\n        os.fork()\n        os._exit(0)"
+    done = session.run(
+        f"import os, time\nfor _ in range(30):\n    {orphan}\n    os.wait()\n    time.sleep(.02)"
+    )
+    assert done.ok, done.error
 
 
 @pytest.mark.smoke

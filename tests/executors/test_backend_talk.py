@@ -289,6 +289,56 @@ def test_what_a_program_does_to_commands_gains_it_no_time() -> None:
     assert 13.9 < clock.left <= 14.01
 
 
+PIPE = """
+import os, time
+lookup('a')
+links = {n: os.readlink(f'/proc/self/fd/{n}') for n in range(3, 200) if os.path.islink(f'/proc/self/fd/{n}')}
+flags = {n: open(f'/proc/self/fdinfo/{n}').read().split('flags:')[1].split()[0] for n in links}
+fd = next(n for n in links if links[n].startswith('pipe') and int(flags[n], 8) & 3 == 1)
+started = time.monotonic()
+while time.monotonic() - started < 20:
+    os.write(fd, b'\\0\\0\\0\\1x')
+    now = time.monotonic()
+    while time.monotonic() - now < .2: pass
+"""
+
+
+def test_messages_that_are_no_calls_gain_no_time(backend: PersistentSandbox) -> None:
+    with BackendExecutor(backend, limits=replace(LIMITS, seconds=1)) as executor:
+        began = time.monotonic()
+        done = executor.run(PIPE, tools=[lookup])
+    assert not done.ok
+    assert time.monotonic() - began < 10
+
+
+GARBLED = """
+import os
+for n in range(3, 100):
+    try: os.write(n, b'\\xff' * 100)
+    except OSError: pass
+while True: pass
+"""
+
+
+def test_a_garbled_report_ends_a_run_with_tools_at_once_and_costs_no_sandbox(
+    backend: PersistentSandbox,
+) -> None:
+    with BackendExecutor(backend, limits=LIMITS) as executor:
+        began = time.monotonic()
+        assert not executor.run(GARBLED, tools=[lookup]).ok
+        assert time.monotonic() - began < 5
+        assert executor.run("1").result == "1"
+
+
+def test_what_nobody_answers_gains_a_program_no_time() -> None:
+    clock = Clock(10.0, 30_000.0, lambda clock: clock.transferring)
+    clock.start(0.1)
+    for took in (5.0, 0.05, float("nan")):
+        for _ in range(20):
+            clock.note_said(took)
+    assert 9.9 < clock.left <= 10.01
+
+
 def test_no_answer_during_a_run_needs_a_file() -> None:
     answers = list[Json]()
     talk = Talk(1, 0, 0.0)

@@ -41,12 +41,14 @@ def made_files(
 ) -> Iterator[tuple[str, str | None]]:
     """Yield the files that a program made or changed, in Base64; None for those that there is no room for.
 
+    Files with names that cannot be printed, which no host takes, are left out, as such names would be the longest in JSON.
+
     Args:
         folder: The working directory.
         is_input: Returns whether a file is an unchanged input.
         room: Bytes that may be collected.
     """
-    for name in sorted(files_below(folder))[:MAX_MADE_FILES]:
+    for name in sorted(filter(str.isprintable, files_below(folder)))[:MAX_MADE_FILES]:
         with contextlib.suppress(OSError):
             file = open(os.open(os.path.join(folder, name), READ_FLAGS), "rb")  # noqa: SIM115
             with file:

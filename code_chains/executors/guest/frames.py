@@ -84,8 +84,9 @@ def _with_binary(frame: dict[str, Any], data: bytes) -> dict[str, Any]:
     for size in frame.pop("sizes"):
         blobs.append(data[start : start + size])
         start += size
-    if blobs:
-        frame["result"] = blobs[0].decode("utf-8", "replace") if frame["result"] else None
+    # Invariant: a result is text or nothing, whatever the JSON says.
+    has_result = bool(blobs) and bool(frame["result"])
+    frame["result"] = blobs[0].decode("utf-8", "replace") if has_result else None
     # Invariant: without data there are no views, whatever the JSON says.
     views = zip(frame.get("views", ()), blobs[1:], strict=True)
     return {**frame, "views": [{**view, "data": blob} for view, blob in views]}

@@ -258,7 +258,8 @@ class Clock:
         self.silent: float = 0.0
         """Seconds between what the program said and what it was told then."""
         self.transferring: float = 0.0
-        """Seconds for which commands were under way with what the program said or was told."""
+        """Seconds for which commands were under way with what the program was told, and with what it had said before."""
+        self._arriving = 0.0
 
     def start(self, round_trip: float) -> None:
         """Begin to count.
@@ -270,13 +271,17 @@ class Clock:
         self._started = time.monotonic()
 
     def note_said(self, took: float) -> None:
-        """Note that the program said something, which took so long to arrive, and may wait for an answer."""
+        """Note that the program said something, which took so long to arrive, and may wait for an answer.
+
+        Invariant: what nobody answers gains no time, nor does what the program computed before it spoke.
+        """
         self._silent_since = self._silent_since or time.monotonic()
-        self.transferring += min(took, self.round_trip)
+        self._arriving = min(max(0.0, took), self.round_trip)  # Also if it is no number.
 
     def note_told(self, took: float) -> None:
         """Note that it was told something."""
-        self.transferring += min(took, self.round_trip)
+        self.transferring += self._arriving + min(took, self.round_trip)
+        self._arriving = 0.0
         if self._silent_since is not None:
             self.silent += time.monotonic() - self._silent_since
             self._silent_since = None
@@ -375,7 +380,7 @@ class _Conversation:
         if data:
             said = b64decode(data)
             if channel in self._outgoing:  # Otherwise nobody hears it any more.
-                self._clock.note_said(self._took)
+                self._clock.note_said(self._took - float(report["waited"]))
                 self._pass_on(self._outgoing[channel], said)
         for ended in report["ended"]:
             _close(self._outgoing.pop(ended, -1))

@@ -184,3 +184,8 @@ def test_the_kernel_tells_a_process_that_is_confined_more_from_one_like_this() -
             found.append(processes.confinement(process.pid) == processes.confinement("self"))
             process.communicate(b"\n")
     assert found == [True, False]
+
+
+def test_the_name_of_a_file_hides_no_mapping_that_is_unlinked() -> None:
+    maps = b"7f0-7f1 rw-s 00000000 00:2a 77 /box/a\rb (deleted)\n7f2-7f3 r--p 00000000 00:2a 78 /box/c\n"
+    assert processes.unlinked_mappings(maps, "/box") == ["77"]

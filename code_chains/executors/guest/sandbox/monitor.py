@@ -75,9 +75,12 @@ class LimitMonitor:
         """
         started = time.monotonic()
         with processes.looking_as(self._uid):
-            pids = processes.tree()
+            pids = processes.tree(
+                dead=True
+            )  # The kernel's limit counts those that nobody has reaped as well.
             if len(pids) > self._limits["processes"] + state_processes:
                 return "processes"
+            pids = [pid for pid in pids if processes.parent(pid) is not None]
             if self._exceeds_memory(pids):
                 return "memory"
         if self._config["namespaces"]:  # The kernel limits bytes itself.

@@ -264,7 +264,8 @@ def unlinked_mappings(maps: bytes, root: str) -> list[str]:
     if b"(deleted)" not in maps:
         return []
     folder = root.encode()
-    lines = [line for line in maps.splitlines() if folder in line and line.endswith(b"(deleted)")]
+    # Invariant: lines end with a line feed alone, as that is what the kernel spells otherwise in names.
+    lines = [line for line in maps.split(b"\n") if folder in line and line.endswith(b"(deleted)")]
     return [line.split(maxsplit=5)[4].decode() for line in lines]
 
 
@@ -279,6 +280,13 @@ def reap(pid: int = 0) -> tuple[int, int] | None:
             if child == pid:
                 outcome = os.waitstatus_to_exitcode(raw), usage.ru_maxrss * 1024
     return outcome
+
+
+def reap_orphans(spare: Collection[int]) -> None:
+    """Reap the children that have ended, except `spare`, whose exit codes are still to be read."""
+    for pid in set(tree(dead=True)) - set(spare):
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def can_list() -> bool:

@@ -122,7 +122,7 @@ def serve_once(folder: str, settings: Json) -> NoReturn:
     if supervisor is not None:
         try:
             report = supervisor.run_program({"op": "run"}, bundle)
-        except (OSError, RuntimeError) as error:
+        except Exception as error:  # Whatever a program has sent, the report is signed.
             report = {"failed": f"{type(error).__name__}: {error}"}
         report = {**report, "layers": supervisor.layers} if supervisor.stop() else {"remains": True}
     report["changes_startup"] = startup_files() != before
@@ -200,6 +200,8 @@ class SessionServer:
                 connection, request, body = accepted
                 answer = partial(self._answer, connection, request["number"])
                 report = self._serve_one(request, body, answer)
+                if "broken" in report and not self._supervisor.stop():
+                    report["remains"] = True
                 report["changes_startup"] = startup_files() != self._startup_files
                 report["layers"] = self._supervisor.layers
                 self._last_answer(answer)(report)
@@ -255,7 +257,7 @@ class SessionServer:
             self._talk.listen(answer, 0.0)
         try:
             report: Json = getattr(self, f"on_{request['op']}")(request, bundle)
-        except OSError as error:
+        except Exception as error:  # Whatever a program has sent, the report is signed.
             return {"broken": f"{type(error).__name__}: {error}"}
         return report
 

@@ -180,7 +180,7 @@ class SupervisorClient:
             talk.start()
         reply = self._await_reply(self._limits["seconds"] + extra_seconds + REPLY_GRACE_S, talk)
         if "ended" not in reply:
-            return reply
+            return {"broken": reply["failed"]} if "failed" in reply else reply
         self._pipes.drain_result()
         self._pipes.drain()
         ended: Json = reply["ended"]
@@ -241,8 +241,9 @@ class SupervisorClient:
         """Pass on what the program and the host say, and cut the program off once its time is spent."""
         talk.read(ready)
         talk.step(self._pipes.take_stdout())
-        if talk.expired_at is not None and self._pipes.violation is None:
-            self._pipes.cut_off("timeout")
+        if talk.expired_at is not None:
+            if self._pipes.violation is None:
+                self._pipes.cut_off("timeout")
             self._stop_program()
 
     def break_off(self, reason: str) -> None:
@@ -252,7 +253,7 @@ class SupervisorClient:
     def _take(self, ready: set[int]) -> None:
         for pipe in ready & self._pipes.open:
             self._pipes.read(pipe)
-        if self._pipes.violation == "output":
+        if self._pipes.violation in ("output", "protocol"):
             self._stop_program()
         if self.control.fileno() in ready:
             message, descriptors = wire.receive(self.control)

@@ -55,7 +55,7 @@ class Talk:
         self._ended = list[int]()
         self._text = ""
         self._answer: Answer | None = None
-        self._due_at = self._told_at = 0.0
+        self._due_at = self._told_at = self._listens_since = 0.0
 
     def start(self) -> None:
         """Begin, once the program has its ends."""
@@ -118,7 +118,8 @@ class Talk:
         """Note a command that waits for what there is to tell, for at most some seconds."""
         if self._answer is not None:
             self._tell()
-        self._answer, self._due_at = answer, time.monotonic() + wait
+        self._answer, self._listens_since = answer, time.monotonic()
+        self._due_at = self._listens_since + wait
 
     def step(self, text: str) -> None:
         """Tell what there is, with what was printed since the last time."""
@@ -137,7 +138,14 @@ class Talk:
         while len(json.dumps(self._text[:size])) > MAX_TEXT_BYTES:
             size //= 2
         text, self._text = self._text[:size], self._text[size:]
-        report: Json = {"goes_on": True, "printed": text, "said": said, "ended": self._ended}
+        waited = time.monotonic() - self._listens_since
+        report: Json = {
+            "goes_on": True,
+            "printed": text,
+            "said": said,
+            "ended": self._ended,
+            "waited": waited,
+        }
         answer, self._answer = self._answer, None
         self._said, self._ended, self._told_at = None, [], time.monotonic()
         assert answer is not None
