@@ -200,7 +200,9 @@ class EvaluateChain(StreamingChain):
         texts = looked_up(as_program(str(values.get("code") or "")))
         if not texts or not values.get("files") or self.executor is None or values.get("session") is not None:
             return ""
-        state = {"files": values["files"], "texts": texts, "any_case": ignores_case(values["code"])}
+        whole_cells = looked_up(as_program(str(values["code"])), whole=True)
+        state = {"files": values["files"], "texts": texts, "whole_cells": whole_cells}
+        state["any_case"] = ignores_case(values["code"])
         probe: Execution = yield RunFunction(self._search, state, config, self._asearch)
         return missing_texts(read_found(probe.output if probe.ok else ""), output)
 
@@ -257,7 +259,7 @@ class EvaluateChain(StreamingChain):
 
 def _probe_inputs(state: State) -> State:
     names = list(state["files"])
-    variables = {"files": names, "texts": list(state["texts"]), "any_case": state["any_case"]}
+    variables = {"files": names} | {name: state[name] for name in ("texts", "whole_cells", "any_case")}
     return {"files": state["files"], "variables": variables}
 
 

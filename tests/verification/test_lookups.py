@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from code_chains import CodeChain, Repair, create_code_chain
 from code_chains.executors import SandboxExecutor
 from code_chains.testing import ScriptedModel
-from code_chains.verification.sanity.lookups import PROBE, looked_up, missing_texts, read_found
+from code_chains.verification.sanity.lookups import PROBE, Found, looked_up, missing_texts, read_found
 
 STATIONS = b"Station,Parking\nPierce College,373\nNorth Hollywood,951\nVan Nuys,700\n"
 READ = "import pandas as pd\ndf = pd.read_csv('stations.csv')\n"
@@ -54,18 +54,45 @@ def test_texts_that_are_compared_with_cells_are_found(code: str, texts: tuple[st
 def test_files_are_searched_for_texts(
     sandbox: SandboxExecutor, name: str, content: bytes, text: str, others: list[str] | None
 ) -> None:
-    variables = {"files": [name], "texts": [text], "any_case": False}
+    variables = {"files": [name], "texts": [text], "whole_cells": [], "any_case": False}
     done = sandbox.run(PROBE, files={name: content}, variables=variables)
     assert done.ok, done.error
-    assert read_found(done.output).get(text) == others
+    assert read_found(done.output).missing.get(text) == others
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [("Hollywood", ["North Hollywood"]), ("Van", ["Van Nuys"]), ("Van Nuys", None), ("van nuys", None)],
+)
+def test_texts_that_stand_within_cells_alone_are_found(
+    sandbox: SandboxExecutor, text: str, cells: list[str] | None
+) -> None:
+    variables = {"files": ["a.csv"], "texts": [text], "whole_cells": [text], "any_case": True}
+    done = sandbox.run(PROBE, files={"a.csv": STATIONS}, variables=variables)
+    assert read_found(done.output).within.get(text) == cells
+
+
+def test_a_part_of_a_cell_matters_only_if_nothing_was_found() -> None:
+    found = Found({}, {"Essex": ["University of Essex"]})
+    assert missing_texts(found, "1964") == ""
+    for output in ("None", "No row found for location 'Essex'"):
+        assert missing_texts(found, output) == "No cell is `Essex`; there is `University of Essex`."
+
+
+def test_what_a_cell_must_consist_of_is_told_from_what_it_must_have() -> None:
+    code = "df[(df['a'] == 'x1') & df['b'].isin(['x2']) & df['c'].str.contains('x3')]"
+    assert (set(looked_up(code)), set(looked_up(code, whole=True))) == ({"x1", "x2", "x3"}, {"x1", "x2"})
 
 
 def test_a_text_like_no_other_matters_only_if_nothing_was_found() -> None:
-    assert missing_texts({"Atlantis": []}, "Parking: 12") == ""
-    assert missing_texts({"Atlantis": []}, "Parking: 0") == "`Atlantis` stands in no file."
+    assert missing_texts(Found({"Atlantis": []}, {}), "Parking: 12") == ""
+    assert missing_texts(Found({"Atlantis": []}, {}), "Parking: 0") == "`Atlantis` stands in no file."
 
 
-@pytest.mark.parametrize("output", ["", "[1]", '{"a": 1}', "no JSON", '{"a": [1, 2]}'])
+@pytest.mark.parametrize(
+    "output",
+    ["", "[1]", '{"a": 1}', "no JSON", '{"a": [1, 2]}', "[1, 2]", '[{"a": 1}, {}]', '[{"a": [1]}, {}]'],
+)
 def test_malformed_output_of_the_probe_is_survived(output: str) -> None:
     assert isinstance(missing_texts(read_found(output), ""), str)
 

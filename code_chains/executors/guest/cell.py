@@ -21,7 +21,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from . import display, figures, lookups, suggestions, tools
+from . import display, figures, suggestions, tools
 from .wire import Json
 
 resource: Any
@@ -275,13 +275,11 @@ def describe(error: BaseException) -> Json:
         )
         variables = frame.f_locals if frame else {}
         visible = {**frame.f_globals, **variables} if frame else {}
-        expression = source = whole = ""
+        expression = source = ""
         with contextlib.suppress(Exception):
             expression, source = failing_source(own[-1]) if own else ("", "")
-            whole = "".join(linecache.getlines(frame.f_code.co_filename)) if frame else ""
         report = build_report(error, line, trace_text, mentioned_first(variables, source))
-        hint = suggestions.hint(error, visible, expression) or lookups.hint(error, visible, whole)
-        return report | {"hint": hint[:MAX_HINT_CHARS]}
+        return report | {"hint": suggestions.hint(error, visible, expression)[:MAX_HINT_CHARS]}
     name = type(error).__name__[:MAX_NAME_CHARS]
     return {"type": name, "message": "", "line": line, "traceback": "", "locals": {}, "hint": ""}
 

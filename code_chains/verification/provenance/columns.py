@@ -11,7 +11,7 @@ from calendar import day_name, month_name
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
-from code_chains.analysis.columns import columns_of
+from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
@@ -88,7 +88,6 @@ _GENERIC = words(
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
 _DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
 _CALENDAR = frozenset([*_DAYS, *_MONTHS])
-_SELECTING = frozenset({"contains", "startswith", "endswith", "match", "fullmatch", "eq"})
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
 _RANGE = re.compile(r"^(\d+)\s*[-–]\s*\d+$")
@@ -194,7 +193,7 @@ def _has_word(text: str, word: str) -> bool:
 
 def _selections(tree: ast.AST, columns: Collection[str]) -> Iterator[tuple[str, str | float]]:
     """Yield the columns that a program compares for equality, with what it compares them to."""
-    for place, values in _comparisons(tree):
+    for place, _, values in comparisons(tree):
         match _without_text_methods(place):
             case ast.Subscript(slice=ast.Constant(value=str() as column)):
                 pass
@@ -205,22 +204,6 @@ def _selections(tree: ast.AST, columns: Collection[str]) -> Iterator[tuple[str, 
         for value in values:
             if isinstance(value, str | int | float) and not isinstance(value, bool):
                 yield column, value
-
-
-def _comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, list[object]]]:
-    """Yield what a program compares, with the constants that it must be or have."""
-    for node in nodes(tree, ast.Compare):
-        match node:
-            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=value)]):
-                yield left, [value]
-            case ast.Compare(left=ast.Constant(value=str() as value), ops=[ast.In()], comparators=[right]):
-                yield right, [value]
-    for call in nodes(tree, ast.Call):
-        match call:
-            case ast.Call(func=ast.Attribute(value=left, attr="isin"), args=[ast.List(elts=items)]):
-                yield left, [item.value for item in items if isinstance(item, ast.Constant)]
-            case ast.Call(func=ast.Attribute(value=left, attr=name), args=[ast.Constant(value=value), *_]):
-                yield left, [value] if name in _SELECTING else []
 
 
 def _without_text_methods(place: ast.expr) -> ast.expr:

@@ -116,7 +116,12 @@ def found_nothing(query: str, output: str) -> bool:
         False
     """
     is_asked = _ABOUT_NOTHING.search(query) or _WHETHER.search(query)
-    return not is_asked and _NOT_FOUND.fullmatch(output.strip()) is not None
+    return not is_asked and says_not_found(output)
+
+
+def says_not_found(output: str) -> bool:
+    """Return whether an output says no more than that nothing was found."""
+    return _NOT_FOUND.fullmatch(output.strip()) is not None
 
 
 def _holds_only_nan(text: str) -> bool:

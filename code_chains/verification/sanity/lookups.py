@@ -10,13 +10,15 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from code_chains.analysis.columns import COMPARING_METHODS, WHOLE_METHODS, comparisons
 from code_chains.analysis.parsing import nodes, parse
+from code_chains.verification.sanity.failure_reports import says_not_found
 
 _MAX_TEXTS, _MIN_CHARS, _MAX_CHARS = 20, 2, 100
 _MAX_SHOWN = 3
-_METHODS = frozenset(["isin", "eq", "contains", "startswith", "endswith", "match", "fullmatch"])
 _DERIVING = frozenset(
     [
         "strftime",
@@ -73,7 +75,7 @@ def close(text, cells):
     similar = difflib.get_close_matches(text, cells[:5000], 3, 0.75)
     return list(dict.fromkeys(same + inside + similar))[:3]
 
-found = {}
+missing, within = {}, {}
 contents = [content(name) for name in files]
 if None not in contents:
     whole = "\n".join(map(decoded, contents))
@@ -81,14 +83,17 @@ if None not in contents:
     cells = [cell.strip() for cell in dict.fromkeys(re.split(r'[",;\t|\r\n<>]+', whole)) if len(cell) < 100]
     for text in texts:
         if (text.casefold() not in folded) if any_case else (text not in whole):
-            found[text] = close(text, cells)
-print(json.dumps(found))
+            missing[text] = close(text, cells)
+        elif text in whole_cells and text.casefold() not in map(str.casefold, cells):
+            within[text] = [cell for cell in cells if text.casefold() in cell.casefold()][:3]
+print(json.dumps([missing, within]))
 """
-"""Prints which `texts` stand in none of the `files`, with cells that are like them; nothing of what cannot be searched."""
+"""Prints which `texts` stand in none of the `files`, with cells that are like them, and which of `whole_cells` stand within
+cells alone, with these; nothing of what cannot be searched."""
 
 
-def looked_up(code: str) -> tuple[str, ...]:
-    """Return the texts that a program compares with cells of its data.
+def looked_up(code: str, *, whole: bool = False) -> tuple[str, ...]:
+    """Return the texts that a program compares with cells of its data; with `whole` those that a cell must consist of.
 
     One that the program has for something else as well, or may have made itself, does not count.
 
@@ -100,18 +105,15 @@ def looked_up(code: str) -> tuple[str, ...]:
     if tree is None or any(node.attr in _DERIVING for node in nodes(tree, ast.Attribute)):
         return ()
     counted = Counter(node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str))
-    texts = dict.fromkeys(text for text in _compared(tree) if counted[text] == 1)
+    methods = WHOLE_METHODS if whole else COMPARING_METHODS
+    texts = dict.fromkeys(text for text in _compared(tree, methods) if counted[text] == 1)
     return tuple(text for text in texts if _MIN_CHARS <= len(text) <= _MAX_CHARS)[:_MAX_TEXTS]
 
 
-def _compared(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-                if _is_cell(left) or _is_cell(right):
-                    yield from _texts([left, right])
-            case ast.Call(func=ast.Attribute(attr=name), args=[argument, *_]) if name in _METHODS:
-                yield from _texts(argument.elts if isinstance(argument, ast.List) else [argument])
+def _compared(tree: ast.AST, methods: Collection[str]) -> Iterator[str]:
+    for place, how, values in comparisons(tree):
+        if how in methods or (how == "==" and _is_cell(place)):
+            yield from (value for value in values if isinstance(value, str))
 
 
 def _is_cell(node: ast.expr) -> bool:
@@ -123,39 +125,59 @@ def _is_cell(node: ast.expr) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
 
 
-def _texts(found: Sequence[ast.expr]) -> Iterator[str]:
-    for node in found:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-
-
 def ignores_case(code: str) -> bool:
     """Return whether a program may compare without regard to case."""
     return re.search(r"lower\(|upper\(|casefold\(|case\s*=\s*False|IGNORECASE|\(\?i\)", code) is not None
 
 
-def read_found(output: str) -> dict[str, list[str]]:
+class Found(NamedTuple):
+    """What files have in place of texts.
+
+    Attributes:
+        missing: Texts that stand in none, with cells that are like them.
+        within: Texts that no cell consists of, with cells that have them in it.
+    """
+
+    missing: dict[str, list[str]]
+    within: dict[str, list[str]]
+
+
+def read_found(output: str) -> Found:
     """Read what the probe printed, which is made of the user's files; empty if that is malformed."""
     try:
-        found = json.loads(output)
-        return {str(text): [str(cell) for cell in cells][:_MAX_SHOWN] for text, cells in found.items()}
+        missing, within = map(_cells_by_text, json.loads(output))
     except (ValueError, TypeError, AttributeError):
-        return {}
+        return Found({}, {})
+    return Found(missing, within)
 
 
-def missing_texts(found: Mapping[str, Sequence[str]], output: str) -> str:
+def _cells_by_text(found: Mapping[object, Sequence[object]]) -> dict[str, list[str]]:
+    return {str(text): [str(cell) for cell in cells][:_MAX_SHOWN] for text, cells in found.items()}
+
+
+def missing_texts(found: Found, output: str) -> str:
     """Return as a sentence which texts a program looks up in vain; empty if that is not known to matter.
 
     Args:
         found: What the probe printed.
-        output: What the program printed: of a text without another one like it, nothing is said unless nothing was found.
+        output: What the program printed: of a text without another one like it, or within a cell, nothing is said unless
+            nothing was found.
     """
-    is_empty = _NOTHING.search(output.strip()) is not None
+    is_empty = _NOTHING.search(output.strip()) is not None or says_not_found(output)
     sentences = []
-    for text, others in found.items():
+    for text, others in found.missing.items():
         if others:
-            there = ", ".join(f"`{other[:_MAX_CHARS]}`" for other in others)
-            sentences.append(f"`{text}` stands in no file; there is {there}.")
+            sentences.append(f"`{text}` stands in no file; there is {_listed(others)}.")
         elif is_empty:
             sentences.append(f"`{text}` stands in no file.")
+    if is_empty:
+        sentences += [
+            f"No cell is `{text}`; there is {_listed(cells)}."
+            for text, cells in found.within.items()
+            if cells
+        ]
     return " ".join(sentences)
+
+
+def _listed(cells: Sequence[str]) -> str:
+    return ", ".join(f"`{cell[:_MAX_CHARS]}`" for cell in cells)
