@@ -45,7 +45,7 @@ import gc, os, time
 def forge():
     channel = next(o for o in gc.get_objects() if type(o).__name__ == "RpcChannel")
     channel.send({})
-    time.sleep(9)
+    time.sleep(2)
 """
 UPPER = "def f(s): return s"
 TRIES: dict[str, tuple[str, str]] = {
