@@ -87,6 +87,11 @@ FAILURES = {
         "disk_limit",
     ),
     "too many open files": ("files = [open('/dev/null') for _ in range(100)]", "file_limit"),
+    "files without a name below a long path": (
+        "import os, time\nfor _ in range(20): os.mkdir('d' * 240); os.chdir('d' * 240)\n"
+        "held = os.open('f', os.O_RDWR | os.O_CREAT)\nos.unlink('f')\nos.write(held, bytes(12 << 20))\ntime.sleep(9)",
+        "disk_limit",
+    ),
     "processes that nobody reaps": (
         "import os, time\nfor _ in range(60):\n    if not os.fork(): os._exit(0)\ntime.sleep(9)",
         "process_limit",
@@ -107,6 +112,29 @@ def test_a_cell_that_fails_has_no_effect_and_the_next_one_goes_on(
     assert done.status == status
     after = session.run("import os\n(x, open('kept').read(), sorted(os.listdir('.')))")
     assert after.result == "(1, 'one', ['kept'])"
+
+
+IN_PACKETS = """
+import fcntl, json, os, stat, struct, time
+pipes = [n for n in range(3, 70) if os.path.exists(f'/proc/self/fd/{n}') and stat.S_ISFIFO(os.fstat(n).st_mode)]
+fd = [n for n in pipes if fcntl.fcntl(n, fcntl.F_GETFL) & 3 == 1][-1]
+fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, 1 << 20)
+fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_DIRECT)
+def frame(message, data):
+    header = json.dumps({**message, 'views': [], 'sizes': [len(part) for part in data]}).encode()
+    return struct.pack('!I', len(header)) + header + b''.join(data)
+os.write(fd, frame({'status': 'error', 'error': {'type': 'ValueError', 'message': 'x'}, 'result': None}, []))
+time.sleep(.3)
+for _ in range(100): os.write(fd, b'x')
+os.write(fd, frame({'status': 'ok', 'error': None, 'result': True}, [b"'forged'"]))
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_a_cell_left_in_its_pipe_is_no_report_of_the_next(session: Session) -> None:
+    session.run("x = 20")
+    assert not session.run(IN_PACKETS).ok
+    assert [session.run("x + 1").result for _ in range(2)] == ["21", "21"]
 
 
 def test_processes_that_ended_as_orphans_count_for_no_limit(session: Session) -> None:

@@ -286,7 +286,7 @@ def test_what_a_program_does_to_commands_gains_it_no_time() -> None:
     for _ in range(20):
         clock.note_said(5.0)
         clock.note_told(5.0)
-    assert 13.9 < clock.left <= 14.01
+    assert 10.0 < clock.left <= 10.11  # No moment counts twice.
 
 
 PIPE = """
@@ -337,6 +337,23 @@ def test_what_nobody_answers_gains_a_program_no_time() -> None:
         for _ in range(20):
             clock.note_said(took)
     assert 9.9 < clock.left <= 10.01
+
+
+def test_refused_calls_gain_no_time(backend: PersistentSandbox) -> None:
+    program = """
+import threading, time
+def flood():
+    while True:
+        try: lookup(wrong=1)
+        except Exception: pass
+threading.Thread(target=flood, daemon=True).start()
+started = time.monotonic()
+while time.monotonic() - started < 20: pass
+"""
+    with BackendExecutor(backend, limits=replace(LIMITS, seconds=1)) as executor:
+        began = time.monotonic()
+        assert not executor.run(program, tools=[lookup]).ok
+    assert time.monotonic() - began < 10
 
 
 def test_no_answer_during_a_run_needs_a_file() -> None:

@@ -24,13 +24,30 @@ def as_line(report: Json, key: bytes, number: int, folder: str) -> str:
     if len(text) > MAX_REPORT_BYTES:
         if report.get("goes_on"):
             raise ValueError("a program that still runs could replace the file of its report")
-        # Invariant: a new file under a name that no program could know, as one may have replaced any folder by a link.
-        descriptor, path = tempfile.mkstemp(prefix="code_chains-report-", dir=folder)
+        try:
+            text = _in_file(text, folder)
+        except OSError as error:  # A disk that is full must not cost the report.
+            known = {
+                name: report[name] for name in ("layers", "remains", "changes_startup") if name in report
+            }
+            text = json.dumps({**known, "broken": f"there was no room for its report ({error.strerror})"})
+    return json.dumps({"report": text, "proof": reply_proof(key, number, text)})
+
+
+def _in_file(text: str, folder: str) -> str:
+    """Write a report to a file; return what says where it is.
+
+    Invariant: it has a new name that no program could know, as one may have replaced any folder by a link.
+    """
+    descriptor, path = tempfile.mkstemp(prefix="code_chains-report-", dir=folder)
+    try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
-        data = text.encode()
-        text = json.dumps({"path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
-    return json.dumps({"report": text, "proof": reply_proof(key, number, text)})
+    except OSError:
+        os.remove(path)
+        raise
+    data = text.encode()
+    return json.dumps({"path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
 
 
 def encode_frame(frame: Json) -> str:

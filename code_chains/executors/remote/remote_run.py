@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from code_chains.executors.guest.sandbox.talk import MAX_SAID_BYTES
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.protocol_sandbox import fulfil
 from code_chains.executors.remote.server import request_bundle
@@ -96,8 +97,10 @@ class RemoteRun:
             others: Callable[[Clock], float] = _waiting
             if calls := self.program.tool_calls:
                 extra_seconds += calls.max_busy_seconds
-                others = partial(_waiting_and_working if channels else _working, calls)
                 server = stack.enter_context(ToolServer(calls, self.limits))
+                others = (
+                    partial(_waiting_and_working, calls) if channels else partial(_working, calls, server)
+                )
                 channels.insert(0, Channel(*map(os.dup, server.theirs)))
                 server.start()
             clock = Clock(self.limits.seconds, min(extra_seconds, MAX_SECONDS), others)
@@ -147,6 +150,8 @@ def _waiting_and_working(calls: ToolCalls[Any], clock: Clock) -> float:
     return _waiting(clock) + calls.busy_seconds
 
 
-def _working(calls: ToolCalls[Any], clock: Clock) -> float:
-    """Return how long calls of tools have taken, with the ways there and back."""
-    return calls.busy_seconds + clock.transferring
+def _working(calls: ToolCalls[Any], server: ToolServer, clock: Clock) -> float:
+    """Return how long calls of tools have taken, with the ways there and back of those that were not refused."""
+    made = 1 + sum(call.status != "refused" for call in calls.records)  # The one that is being made as well.
+    commands = 2 * made + server.bytes_passed // MAX_SAID_BYTES
+    return calls.busy_seconds + min(clock.under_way, commands * clock.round_trip)

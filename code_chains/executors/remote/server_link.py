@@ -259,7 +259,7 @@ class Clock:
         """Seconds between what the program said and what it was told then."""
         self.transferring: float = 0.0
         """Seconds for which commands were under way with what the program was told, and with what it had said before."""
-        self._arriving = 0.0
+        self._arriving = self._counted_until = 0.0
 
     def start(self, round_trip: float) -> None:
         """Begin to count.
@@ -275,16 +275,29 @@ class Clock:
 
         Invariant: what nobody answers gains no time, nor does what the program computed before it spoke.
         """
-        self._silent_since = self._silent_since or time.monotonic()
-        self._arriving = min(max(0.0, took), self.round_trip)  # Also if it is no number.
+        now = time.monotonic()
+        self._silent_since = self._silent_since or now
+        self._arriving += self._uncounted(max(0.0, took), now)  # Also if it is no number.
 
     def note_told(self, took: float) -> None:
         """Note that it was told something."""
-        self.transferring += self._arriving + min(took, self.round_trip)
+        now = time.monotonic()
+        self.transferring += self._arriving + self._uncounted(took, now)
         self._arriving = 0.0
         if self._silent_since is not None:
-            self.silent += time.monotonic() - self._silent_since
+            self.silent += now - self._silent_since
             self._silent_since = None
+
+    def _uncounted(self, took: float, until: float) -> float:
+        """Return how much of a transfer was not counted yet: commands are under way at the same time."""
+        since = max(until - min(took, self.round_trip), self._counted_until)
+        self._counted_until = max(until, self._counted_until)
+        return max(0.0, until - since)
+
+    @property
+    def under_way(self) -> float:
+        """Seconds for which commands were under way, also with what was not answered yet."""
+        return self.transferring + self._arriving
 
     @property
     def waiting(self) -> float:

@@ -98,7 +98,7 @@ def execution_of(
 
 def max_report(limits: Limits) -> int:
     """Return the bytes that the report of a run may have: what it printed and made, as JSON and Base64."""
-    return 12 * limits.output_bytes + 3 * limits.artifacts_bytes + (16 << 20)
+    return 12 * limits.output_bytes + 3 * limits.artifacts_bytes + (24 << 20)
 
 
 def is_plain_name(name: str) -> bool:

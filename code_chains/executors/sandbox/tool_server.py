@@ -138,7 +138,7 @@ class ToolServer(Closing):
         self._futures: dict[int, Future[Any]] = {}
         self._waiting: deque[tuple[int, PendingCall]] = deque()
         self._inbox, self._outbox = bytearray(), bytearray()
-        self._last_number = 0
+        self._last_number = self._passed = 0
         self._is_closed = False
         self._thread: threading.Thread | None = None
         self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -263,7 +263,13 @@ class ToolServer(Closing):
         except ToolCallError as error:
             self._reply(number, {"error": str(error)})
             return
+        self._passed += len(data)
         self._waiting.append((number, pending))
+
+    @property
+    def bytes_passed(self) -> int:
+        """Bytes of the calls that were begun, of their results, and of the request that is arriving."""
+        return self._passed + len(self._inbox)
 
     def _start_waiting(self) -> None:
         # Invariant: no call is made while results wait to be read, which are in the memory of the host.
@@ -323,6 +329,7 @@ class ToolServer(Closing):
         with self._lock:
             is_due = self._pending.pop(number, None) is not None
         if is_due:
+            self._passed += len(data)
             self._reply(number, message, data)
             # If the program is gone, the thread of this server notices.
             with contextlib.suppress(OSError):

@@ -97,7 +97,11 @@ def remove(path: str) -> None:
             os.rmdir(f"{path}/{folder}")
         os.rmdir(path)
         return
-    subprocess.run(["/bin/rm", "-rf", "--", path], check=False, stderr=subprocess.DEVNULL)
+    remove_all = ["/bin/rm", "-rf", "--", path]
+    subprocess.run(remove_all, check=False, stderr=subprocess.DEVNULL)
+    if os.path.lexists(path):  # A program may have made folders that its user cannot list.
+        subprocess.run(["/bin/chmod", "-R", "u+rwX", "--", path], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(remove_all, check=False, stderr=subprocess.DEVNULL)
 
 
 def make_copies(root: int, config: WorkerConfig) -> int:

@@ -9,9 +9,10 @@ from contextlib import ExitStack
 from typing import Any, Literal
 
 from ..frames import FrameReader
+from ..kernel.polling import readable
 
-MAX_PIPE_READS = 32
-"""Reads that empty the largest pipe."""
+MAX_PIPE_READS = 1 << 16
+"""Reads that empty any pipe: one in packet mode, as a program may put it, gives a page's worth at a time."""
 READ_BYTES = 1 << 16
 
 Violation = Literal["output", "protocol", "deadline", "timeout"]
@@ -75,14 +76,15 @@ class ProgramPipes:
 
     def begin(self) -> None:
         """Prepare for the next run: discard the last one's result and output, also what is left in the pipes."""
-        # Invariant: nothing runs in a session between its runs, so nothing writes while the pipes are drained.
-        for descriptor in (self._result, *self._output):
-            with contextlib.suppress(BlockingIOError):
-                for _ in range(MAX_PIPE_READS):
-                    os.read(descriptor, READ_BYTES)
+        # Invariant: nothing runs in a session between its runs, so nothing writes while the pipes are drained, and nothing
+        # that is left can be taken for the report of the next program.
+        emptied = [_emptied(descriptor) for descriptor in (self._result, *self._output)]
         self._reader.clear()
         self.open.add(self._result)
         self._clear()
+        if not all(emptied):
+            self.open.discard(self._result)
+            self.cut_off("protocol")
 
     def read(self, descriptor: int) -> None:
         """Take in what has arrived on an open descriptor, up to the limits."""
@@ -134,8 +136,16 @@ class ProgramPipes:
     def drain_result(self) -> None:
         """Read what the program's process reported before it ended."""
         for _ in range(MAX_PIPE_READS):
-            if self._result in self.open:
-                self.read(self._result)
+            if self._result not in self.open or not readable([self._result], 0):
+                break
+            self.read(self._result)
+
+
+def _emptied(descriptor: int) -> bool:
+    """Discard what a pipe holds; return whether there is nothing more."""
+    with contextlib.suppress(BlockingIOError):
+        return any(not os.read(descriptor, READ_BYTES) for _ in range(MAX_PIPE_READS))
+    return True
 
 
 def _open_pipe(stack: ExitStack, writers: list[int]) -> int:

@@ -222,11 +222,11 @@ def held_unlinked(root: str, max_bytes: int) -> int:
                 maps = file.read(max(0, remaining))
             remaining -= len(maps)
             sizes |= {inode: max_bytes for inode in unlinked_mappings(maps, root) if inode not in sizes}
-        except PermissionError:
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        except OSError:
             if not is_ending(pid):
                 sizes[f"process {pid}"] = max_bytes
-        except OSError:
-            continue
     total = sum(sizes.values())
     return total + max_bytes if remaining <= 0 else total
 
@@ -249,14 +249,22 @@ def has_memory(path: str) -> bool:
 
 def unlinked_file(descriptor: str, root: str) -> dict[str, int]:
     """Return the size of an open file by its inode, if it lies below a directory and is unlinked."""
-    try:
-        if os.readlink(descriptor).startswith(root):
+    with contextlib.suppress(FileNotFoundError):  # It has been closed.
+        if is_below(descriptor, root):
             status = os.stat(descriptor)
             if stat.S_ISREG(status.st_mode) and not status.st_nlink:
                 return {str(status.st_ino): status.st_blocks * BLOCK_BYTES}
-    except FileNotFoundError:
-        pass  # It has been closed.
     return {}
+
+
+def is_below(descriptor: str, root: str) -> bool:
+    """Return whether an open file lies below a directory, as one does whose path is too long to be read."""
+    try:
+        return os.readlink(descriptor).startswith(root)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return True
 
 
 def unlinked_mappings(maps: bytes, root: str) -> list[str]:

@@ -112,10 +112,14 @@ class RunningProgram:
         if self._process.exits is not None:
             processes.reap()  # Orphans that have ended count for the kernel's limit of processes.
         late = self._late_reason if remaining <= 0 else None
-        self._reason = self._reason or late or self._monitor.exceeded(self._extra_processes)
-        if self._reason == "processes" and self._process.exits is None:
-            processes.reap_orphans({self._process.pid, *self._states.pids()})
-            self._reason = self._monitor.exceeded(self._extra_processes)
+        self._reason = self._reason or late or self._exceeded()
+
+    def _exceeded(self) -> str | None:
+        reason = self._monitor.exceeded(self._extra_processes)
+        if reason != "processes" or self._process.exits is not None:
+            return reason
+        processes.reap_orphans({self._process.pid, *self._states.pids()})
+        return self._monitor.exceeded(self._extra_processes)
 
     def _kill(self) -> None:
         """Kill the program with all that it started, which could otherwise starve it and delay its end."""

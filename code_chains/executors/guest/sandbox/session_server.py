@@ -200,7 +200,7 @@ class SessionServer:
                 connection, request, body = accepted
                 answer = partial(self._answer, connection, request["number"])
                 report = self._serve_one(request, body, answer)
-                if "broken" in report and not self._supervisor.stop():
+                if "broken" in report and not self._supervisor.end():
                     report["remains"] = True
                 report["changes_startup"] = startup_files() != self._startup_files
                 report["layers"] = self._supervisor.layers
