@@ -330,7 +330,7 @@ def test_a_garbled_report_ends_a_run_with_tools_at_once_and_costs_no_sandbox(
         assert executor.run("1").result == "1"
 
 
-def test_what_nobody_answers_gains_a_program_no_time() -> None:
+def test_what_nobody_answers_counts_as_no_transfer() -> None:
     clock = Clock(10.0, 30_000.0, lambda clock: clock.transferring)
     clock.start(0.1)
     for took in (5.0, 0.05, float("nan")):

@@ -273,7 +273,7 @@ class Clock:
     def note_said(self, took: float) -> None:
         """Note that the program said something, which took so long to arrive, and may wait for an answer.
 
-        Invariant: what nobody answers gains no time, nor does what the program computed before it spoke.
+        Invariant: no moment counts twice, and none in which the program computed before it spoke.
         """
         now = time.monotonic()
         self._silent_since = self._silent_since or now
