@@ -100,8 +100,8 @@ class Executor(Runner, Closing):
         Program and tests run in separate sandboxes. Tests use the program's names as if they were theirs: functions are
         called in the program's sandbox, and only data is returned. An object of the program's own classes that a function
         returned never equals a plain value, whatever it claims, unless its class derives from a plain one: then its content
-        is compared. Tests hold a proxy of it: they may call its methods and read its attributes, while `type` and `hasattr` see
-        the proxy. A program that ends with an error is tested with what it had defined until then.
+        is compared. Tests hold a proxy of it: they may call its methods and read its attributes, while `type` and `hasattr`
+        see the proxy. A program that ends with an error is tested with what it had defined until then.
 
         Args:
             code: The Python source of the program.
