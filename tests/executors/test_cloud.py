@@ -20,6 +20,7 @@ from code_chains.deepagents import SandboxBackend
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import CloudExecutor, Limits, Session
 from code_chains.executors.remote import cloud as cloud_executor
+from code_chains.executors.remote import server
 from code_chains.executors.remote.cloud_service import HostedSandbox, Service
 from code_chains.executors.remote.protocol_sandbox import SandboxProtocol
 from code_chains.testing import ExecutorContract, ScriptedModel, SessionContract, asks_for_code
@@ -519,7 +520,10 @@ def test_programs_call_tools_are_watched_and_tested_through_the_client(lasting: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lasting", "name"), [("e2b", "e2b")], indirect=["lasting"])
-def test_a_sandbox_whose_supervisor_was_killed_is_not_used_again(lasting: Double, name: str) -> None:
+def test_a_sandbox_whose_supervisor_was_killed_is_not_used_again(
+    lasting: Double, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "CONFINES", False)  # What is confined cannot kill it.
     kill = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nimport time; time.sleep(5)"
     with CloudExecutor(name, limits=LIMITS) as executor:
         assert executor.run("1 + 1").result == "2"
