@@ -352,8 +352,9 @@ class _Conversation:
                 self._link.give_up()
                 return {}
             report = self._listen()
-        self._check(self._failure)
         self._is_over = True
+        if not report:  # Otherwise it has ended well, whatever it was not told any more.
+            self._check(self._failure)
         if not report and self._link.is_there():
             raise ExecutorError("The service lost the answer of a run.", is_retryable=True)
         return report
