@@ -197,12 +197,16 @@ class EvaluateChain(StreamingChain):
 
     def _lookups(self, values: State, output: str, config: Config) -> Flow:
         """Return which texts a program looks up in vain; empty if that is not known to matter for its output."""
-        texts = looked_up(as_program(str(values.get("code") or "")))
+        code = as_program(str(values.get("code") or ""))
+        texts = looked_up(code)
         if not texts or not values.get("files") or self.executor is None or values.get("session") is not None:
             return ""
-        whole_cells = looked_up(as_program(str(values["code"])), whole=True)
-        state = {"files": values["files"], "texts": texts, "whole_cells": whole_cells}
-        state["any_case"] = ignores_case(values["code"])
+        state = {
+            "files": values["files"],
+            "texts": texts,
+            "whole_cells": looked_up(code, whole=True),
+            "any_case": ignores_case(values["code"]),
+        }
         probe: Execution = yield RunFunction(self._search, state, config, self._asearch)
         return missing_texts(read_found(probe.output if probe.ok else ""), output)
 

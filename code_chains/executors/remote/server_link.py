@@ -355,8 +355,8 @@ class _Conversation:
         self._is_over = True
         if not report:  # Otherwise it has ended well, whatever it was not told any more.
             self._check(self._failure)
-        if not report and self._link.is_there():
-            raise ExecutorError("The service lost the answer of a run.", is_retryable=True)
+            if self._link.is_there():
+                raise ExecutorError("The service lost the answer of a run.", is_retryable=True)
         return report
 
     @property

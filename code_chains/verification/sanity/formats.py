@@ -51,8 +51,8 @@ def broken_format(query: str, output: str, code: str = "") -> str:
     if _JSON.search(query) and not _is_json(output):
         wrong.append("JSON and nothing else")
     wrong += [picture for picture in _PICTURE.findall(query) if not _like(picture).search(output)]
-    label = _LABELLED.fullmatch(output.strip())
     if _ALONE.search(query):
+        label = _LABELLED.fullmatch(output.strip())
         if label and label[1] in code:
             return LABELLED
         if _WITH_TYPE.search(output):

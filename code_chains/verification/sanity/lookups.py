@@ -81,11 +81,13 @@ if None not in contents:
     whole = "\n".join(map(decoded, contents))
     folded = whole.casefold()
     cells = [cell.strip() for cell in dict.fromkeys(re.split(r'[",;\t|\r\n<>]+', whole)) if len(cell) < 100]
+    lowered = [(cell.casefold(), cell) for cell in cells]
+    known = {low for low, _ in lowered}
     for text in texts:
         if (text.casefold() not in folded) if any_case else (text not in whole):
             missing[text] = close(text, cells)
-        elif text in whole_cells and text.casefold() not in map(str.casefold, cells):
-            within[text] = [cell for cell in cells if text.casefold() in cell.casefold()][:3]
+        elif text in whole_cells and text.casefold() not in known:
+            within[text] = [cell for low, cell in lowered if text.casefold() in low][:3]
 print(json.dumps([missing, within]))
 """
 """Prints which `texts` stand in none of the `files`, with cells that are like them, and which of `whole_cells` stand within
