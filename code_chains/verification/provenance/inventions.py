@@ -58,7 +58,13 @@ class Invention:
 
 
 def find_invention(
-    query: str, code: str, given: Given, *, files: Collection[str] = (), names: Collection[str] = ()
+    query: str,
+    code: str,
+    given: Given,
+    *,
+    files: Collection[str] = (),
+    names: Collection[str] = (),
+    is_first: bool = True,
 ) -> Invention | None:
     """Return what a program makes up; None if nothing is known to be.
 
@@ -68,6 +74,7 @@ def find_invention(
         given: The numbers and words that it may use.
         files: Names of the files that were given.
         names: Names of variables and tools that were given.
+        is_first: Whether nothing was said before the question that the program may compute from instead.
 
     Example:
         >>> query = "What is the total amount?"
@@ -86,7 +93,10 @@ def find_invention(
     if not shown:
         return None
     allows_chance = _CHANCE.search(query) is not None
-    return _Decision(tokens, given, list(files), bool(files or names), allows_chance).find()
+    # With two numbers, a question may be a calculation of its own.
+    needs_input = is_first and len(Given(query).numbers) < 2
+    inputs = [*files, *(f"`{name}`" for name in names)]
+    return _Decision(tokens, given, inputs, needs_input, allows_chance).find()
 
 
 def names_from_elsewhere(code: str) -> list[str]:
@@ -102,8 +112,8 @@ class _Decision:
 
     tokens: frozenset[Token]
     given: Given
-    files: list[str]
-    has_input: bool
+    inputs: list[str]
+    needs_input: bool
     allows_chance: bool
 
     def find(self) -> Invention | None:
@@ -111,7 +121,7 @@ class _Decision:
         own = self._of(Kind.UNKNOWN, Kind.TEXT, Kind.DATA, Kind.WEAK, Kind.QUANTITY)
         if not kinds & {Kind.COMPUTED, Kind.SOURCE, Kind.RANDOM}:
             return self._uncomputed([*own, *self._of(Kind.DERIVED, Kind.KNOWN)])
-        if self.has_input and Kind.SOURCE not in kinds and own:
+        if self.inputs and Kind.SOURCE not in kinds and (own or self.needs_input):
             return self._ignored(own)
         if not kinds & {Kind.SOURCE, Kind.GIVEN} and self._is_made_up(kinds):
             return self._made_up()
@@ -132,7 +142,7 @@ class _Decision:
     def _uncomputed(self, own: list[Token]) -> Invention | None:
         if not own:
             return None
-        if self.has_input:
+        if self.inputs:
             return self._ignored(own)
         shown = max(own, key=lambda token: len(token.shown)).shown
         return Invention("text", f"Nothing was computed: the program prints what the model wrote: {shown!r}.")
@@ -144,11 +154,8 @@ class _Decision:
         return Invention("data", f"The program made up its data: {what} were not given.")
 
     def _ignored(self, own: list[Token]) -> Invention:
-        what = self.files[0] if self.files else "What"
-        return Invention(
-            "ignored",
-            f"{what} was given but does not reach the output; the program used {_listed(own)} of its own.",
-        )
+        used = f"; the program used {_listed(own)} of its own" if own else ""
+        return Invention("ignored", f"{self.inputs[0]} was given but does not reach the output{used}.")
 
     def _assumed(self) -> Invention | None:
         doubtful = self._of(Kind.QUANTITY) or self._of(Kind.UNKNOWN)

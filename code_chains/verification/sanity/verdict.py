@@ -81,7 +81,8 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     texts += [str(variables)[:_MAX_SOURCE_CHARS], "\n".join(references)]
     given = Given(without_references(query), *texts, examples=examples)
     files = list(values.get("files") or ())
-    invention = find_invention(query, code, given, files=files, names=list(variables))
+    is_first = not (values.get("history") or values.get("previous_steps"))
+    invention = find_invention(query, code, given, files=files, names=list(variables), is_first=is_first)
     if invention is not None:
         is_final = invention.kind == "assumption"
         return Verdict("unverified" if is_final else "failed", "provenance", invention.reason)

@@ -71,8 +71,13 @@ IGNORED = [
         "Which product sold best?",
         "import io, csv\nrows = list(csv.reader(io.StringIO('A,10\\nB,25')))\nprint(rows[1][0])",
     ),
+    ("How many sales were there in total?", "n = 0\nfor i in range(10):\n    n += i\nprint(n)"),
+    ("How many sales were there before 2010?", "print(len(range(1996, 2010, 4)))"),
 ]
 HONEST = [
+    ("How many sales?", "import sales\nprint(sales.count())", ("sales.py",)),
+    ("How many sales?", "from shop.sales import count as n\nprint(n())", ("shop/sales.py",)),
+    ("How many years lie between 1996 and 2012?", "print(2012 - 1996)", SALES),
     ("What is the total amount?", "import pandas as pd\nprint(pd.read_csv('sales.csv').amount.sum())", SALES),
     ("Total?", "from pathlib import Path\np = Path('.') / 'sales.csv'\nprint(len(p.read_text().splitlines()) - 1)", SALES),
     ("Total?", "t = 0\nwith open('sales.csv') as f:\n    for r in f:\n        t += float(r)\nprint(t)", SALES),
@@ -123,10 +128,19 @@ def test_a_file_that_does_not_reach_the_output_is_ignored(query: str, code: str)
 
 def test_a_variable_that_is_replaced_is_ignored() -> None:
     query, code = "What is the total of the list?", "numbers = [1, 2, 3]\nprint(sum(numbers))"
-    assert find_invention(query, "print(sum(numbers))", Given(query), names=["numbers"]) is None
+    for reading in ("sum(numbers)", "eval('sum(numbers)')", "sum(globals()['numbers'])"):
+        assert find_invention(query, f"print({reading})", Given(query), names=["numbers"]) is None
     invention = find_invention(query, code, Given(query), names=["numbers"])
     assert invention is not None
     assert invention.kind == "ignored"
+
+
+def test_a_variable_that_no_output_depends_on_is_said() -> None:
+    query, code = "What is the sum?", "print(sum(range(5)))"
+    invention = find_invention(query, code, Given(query), names=["numbers"])
+    assert invention is not None
+    assert invention.reason == "`numbers` was given but does not reach the output."
+    assert find_invention(query, code, Given(query), names=["numbers"], is_first=False) is None
 
 
 def test_what_a_tool_returns_is_given() -> None:
