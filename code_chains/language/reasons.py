@@ -20,6 +20,12 @@ _PATTERNS = {
     "nothing": r"Nothing was computed: the program prints what the model wrote: (.*)\.",
     "made_up": r"The program made up its data: (.*) were not given\.",
     "assumed": r"The program assumes (.*), which was not given\.",
+    "replaced": r"(.*) was given but does not reach the output; the program used (.*) of its own\.",
+    "ignored": r"(.*) was given but does not reach the output\.",
+    "selects": r"The program selects (.*), which the question does not name\.",
+    "unused": r"The program does not use these values of the question: (`[^`]*`(?:, `[^`]*`)*)\.",
+    "no_column": r"Nothing in the data is called (.*); the program used the columns? (.*)\. There are: (.*)\.",
+    "found_nothing": r"The program found nothing\..*",
 }
 """The reasons in English, by the keys of their translations in `data/words.json`."""
 _QUOTES = (" It was: ", " It read: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from string import Formatter
 
 import pytest
@@ -222,6 +223,24 @@ def test_reasons_with_values_keep_them() -> None:
     assert translate_reason("4 of 5 programs gave the same outcome.", "fr") == (
         "4 programmes sur 5 ont donné le même résultat."
     )
+
+
+INPUTS = (
+    "sales.csv was given but does not reach the output.",
+    "sales.csv was given but does not reach the output; the program used 100 (line 1) of its own.",
+    "The program selects `town` = `Essex`, which the question does not name.",
+    "The program does not use these values of the question: `17.5`, `2350`.",
+    "Nothing in the data is called humidity; the program used the column rain. There are: day, rain.",
+)
+
+
+@pytest.mark.parametrize("reason", INPUTS)
+def test_what_is_wrong_with_inputs_is_said_in_each_language(reason: str) -> None:
+    values = re.findall(r"[\w.]+\.csv|\d[\d.]+|`[^`]+`|rain|humidity", reason)
+    for language in _words().keys() - {"en"}:
+        said = translate_reason(reason, language)
+        assert said != reason
+        assert [value for value in values if value not in said] == []
 
 
 WHY = {

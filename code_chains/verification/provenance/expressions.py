@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
-from code_chains.analysis.parsing import arguments_of, names_in, positional_parameters
+from code_chains.analysis.parsing import arguments_of, names_in, nodes, positional_parameters
 from code_chains.verification.provenance.given import Given, Origin
 from code_chains.verification.provenance.tokens import (
     ASKING_ABOUT_FILES,
@@ -59,6 +59,8 @@ class Expressions:
         self._constants: dict[ast.Constant, Tokens] = {}
         self._callees: dict[ast.expr, str] = {}
         self.shown: list[Tokens] = []
+        modules = {file.split("/")[0].removesuffix(".py") for file in self._files}
+        self._names.update((name, SOURCE) for name, module in _imports(tree) if module.casefold() in modules)
         for name in names:
             if not _is_replaced(name, tree):
                 self._names[name] = SOURCE
@@ -313,6 +315,16 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
             for method in node.body:
                 if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                     yield node.name, method
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the names that a program imports, each with the module or package that it is of."""
+    for statement in nodes(tree, ast.Import):
+        for member in statement.names:
+            yield (member.asname or member.name).split(".")[0], member.name.split(".")[0]
+    for origin in nodes(tree, ast.ImportFrom):
+        for member in origin.names:
+            yield member.asname or member.name, (origin.module or member.name).split(".")[0]
 
 
 def _parameters(function: Function) -> list[str]:

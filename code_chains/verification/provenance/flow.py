@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from code_chains.analysis.parsing import captured_names, positional_parameters
 from code_chains.verification.provenance.expressions import Expressions
 from code_chains.verification.provenance.given import Given
-from code_chains.verification.provenance.tokens import COMPUTED, NONE, SOURCE, Tokens
+from code_chains.verification.provenance.tokens import COMPUTED, NONE, Tokens
 
 _MAX_ROUNDS = 5
 
@@ -72,12 +72,6 @@ class Flow(Expressions):
                 self._match(node, condition)
             case ast.ClassDef():
                 self._run(node.body, condition)
-            case ast.Import(names=modules):
-                for module in modules:
-                    self._import(module.name, module.asname or module.name)
-            case ast.ImportFrom(module=str() as module, names=members):
-                for member in members:
-                    self._import(module, member.asname or member.name)
 
     def _open(self, node: ast.With | ast.AsyncWith, condition: Tokens) -> None:
         for item in node.items:
@@ -85,12 +79,6 @@ class Flow(Expressions):
             if item.optional_vars is not None:
                 self._bind(item.optional_vars, tokens)
         self._run(node.body, condition)
-
-    def _import(self, module: str, name: str) -> None:
-        """Add a name of a module, which may be a file that was given."""
-        root = module.casefold().split(".")[0]
-        if any(file.split("/")[0].removesuffix(".py") == root for file in self._files):
-            self._add(name.split(".")[0], SOURCE)
 
     def _match(self, node: ast.Match, condition: Tokens) -> None:
         tokens = self._tokens(node.subject) | condition | COMPUTED
