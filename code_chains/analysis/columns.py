@@ -27,8 +27,17 @@ def columns_of(profile: str) -> list[str]:
 
 
 def comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, str, list[object]]]:
-    """Yield what a program compares, how, and with which constants: `==`, `in` what has one, or a method of a column."""
+    """Yield what a program compares, how, and with which constants: `==`, `in` what has one, or a method of a column.
+
+    What it negates, as by `~`, is left out.
+    """
+    negations = (
+        node.operand for node in nodes(tree, ast.UnaryOp) if isinstance(node.op, ast.Invert | ast.Not)
+    )
+    negated = {part for operand in negations for part in ast.walk(operand)}
     for node in nodes(tree, ast.Compare):
+        if node in negated:
+            continue
         match node:
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=value)]):
                 yield left, "==", [value]
@@ -39,7 +48,7 @@ def comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, str, list[object]]]:
     for call in nodes(tree, ast.Call):
         match call:
             case ast.Call(func=ast.Attribute(value=left, attr=name), args=[argument, *_]) if (
-                name in COMPARING_METHODS
+                name in COMPARING_METHODS and call not in negated
             ):
                 items = argument.elts if isinstance(argument, ast.List | ast.Tuple | ast.Set) else [argument]
                 yield left, name, [item.value for item in items if isinstance(item, ast.Constant)]

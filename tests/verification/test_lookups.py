@@ -28,7 +28,13 @@ READ = "import pandas as pd\ndf = pd.read_csv('stations.csv')\n"
         ("df[df['a'].str.contains('x1')]", ("x1",)),
         ("df['a'] = 'x1'\nprint(df[df['a'] == 'x1'])", ()),  # It is the program's own.
         ("print(df[df['day'].dt.day_name() == 'Monday'])", ()),
+        ("df[df['Year'] == 2024]", ("2024",)),
+        ("df[(df['Year'] == 2024) | (df['n'] == 2024)]", ()),
+        ("df[df['n'] == 12]", ()),
         ("if mode == 'quick': print(1)", ()),
+        ("df[df['a'].str.fullmatch('singles? only')]", ()),
+        ("df[df['a'].str.contains('x1|x2')]", ()),
+        ("df[~df['a'].isin(['x1'])]", ()),
         ("print('x1' ==", ()),
     ],
 )

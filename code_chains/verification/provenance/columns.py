@@ -35,9 +35,13 @@ _SUBJECTS = (
 """What a quantity is of: the noun, and another word in case that the first belongs to it."""
 _WHICH = re.compile(r"\b(?:which|what)\s+([a-z]{4,})\s+(?!is\b|are\b|was\b|were\b|the\b|of\b)")
 """What is to be chosen: it has a column of its own, or one of names."""
-_NAMING = re.compile(
-    r"name|nom\b|nombre|nome\b|title|item|label|description|\bid\b|code|\bkey\b", re.IGNORECASE
+_NAME = re.compile(r"name|nom\b|nombre|nome\b|title|item(?!s)|label|description", re.IGNORECASE)
+_NAMING = re.compile(rf"{_NAME.pattern}|items|\bid\b|code|\bkey\b", re.IGNORECASE)
+_ATTRIBUTES = words(
+    "country city town region state month year weekday colour color size brand language gender"
 )
+"""What things have in columns of their own, and no identifier tells."""
+_AGGREGATING = words("mean sum median max min idxmax idxmin std var")
 _MEASURE = re.compile(
     r"(?:.*[_ ])?(?:amount|value|total|reading|measurement|[kmg]?wh?|k?g|[kcm]?m|m?l|lit(?:er|re)s?|h|hours?|min(?:utes)?"
     r"|s|sec(?:onds)?|eur|usd|gbp|chf|pct|percent|degrees?|celsius|mph|kmh)",
@@ -68,6 +72,12 @@ _FAMILIES = {
             r"dist|met(?:re|er)|\b[kcm]?m\b|[_ ][kcm]?m\b|mile|mileage|feet|foot|yard|height|width|depth|size|range|odo|span"
         ),
     ),
+    "speed": (
+        re.compile(r"\b(?:fast(?:er|est)?|slow(?:er|est)?|speeds?)\b"),
+        re.compile(
+            r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|minute|second|\bmin\b|\bs(?:ec)?\b|result|lap|rank"
+        ),
+    ),
     "volume": (
         re.compile(r"\bhow many (?:milli)?(?:lit(?:re|er)s|gallons|pints)\b"),
         re.compile(
@@ -76,6 +86,8 @@ _FAMILIES = {
     ),
 }
 """What is asked for in other words, and what a column with it may be called."""
+_BORN = re.compile(r"born|birth|dob|date$|year|since", re.IGNORECASE)
+_HIRED = re.compile(r"started|hired", re.IGNORECASE)
 _DATED = re.compile(r"date|born|birth|year|since|started|hired", re.IGNORECASE)
 _GENERIC = words(
     "value values number numbers amount amounts count rows lines entries records items data file table list column"
@@ -83,6 +95,8 @@ _GENERIC = words(
     " which where did cost worth will would could should each every between average total according paid spent"
     " left need used made month months year years week weeks weekday quarter hour hours date dates days kind type group"
     " category percentage percent share proportion fraction ratio difference"
+    " faster slower higher lower longer shorter taller older younger larger bigger smaller heavier lighter cheaper closer"
+    " farther further deeper wider better worse earlier later greater fewer"
 )
 """Words that name no column."""
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
@@ -111,23 +125,39 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     """
     columns, asked = columns_of(profile), folded(query)
     unnamed = [column for column in columns_read(code, profile) if not _is_named(column, asked)]
-    selections = _selections(parse(code) or ast.Module([], []), columns)
-    filtered = {column for column, value in selections if isinstance(value, str)}
+    tree = parse(code) or ast.Module([], [])
+    filtered = {column for column, value in _selections(tree, columns) if isinstance(value, str)}
     measures = [name for name in unnamed if name not in filtered and _may_measure(name)]
+    if len(measures) > 1:
+        aggregated = set(_aggregated(tree))
+        measures = [name for name in measures if name in aggregated]
     missing = _missing_family(asked, columns) if len(measures) == 1 else ""
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
         missing = _missing(_SUBJECTS, asked, folded(profile))
-    if not missing and unnamed and not any(map(_NAMING.search, columns)):
+    if not missing and unnamed:
         missing = _missing([_WHICH], asked, folded(profile))
-    if not missing or (missing in ("age", "oldest") and any(map(_DATED.search, columns))):
+        if missing and any(map(_NAMING.search if missing not in _ATTRIBUTES else _NAME.search, columns)):
+            missing = ""
+    if not missing or (missing in ("age", "oldest") and any(map(_BORN.search, columns))):
         return ""
     there = f"There are: {', '.join(columns[:_MAX_NAMED])}."
     used = f"the column{'s' if len(unnamed) > 1 else ''} {', '.join(unnamed[:_MAX_NAMED])}"
     return f"Nothing in the data is called {missing}; the program used {used}. {there}"
 
 
+def _aggregated(tree: ast.AST) -> Iterator[str]:
+    """Yield the columns that a program takes a sum, a mean or the like of."""
+    for call in nodes(tree, ast.Call):
+        match call.func:
+            case ast.Attribute(value=ast.Subscript(slice=ast.Constant(value=str() as column)), attr=name) if (
+                name in _AGGREGATING
+            ):
+                yield column
+
+
 def _may_measure(column: str) -> bool:
-    return not (_NAMING.search(column) or _DATED.search(column) or column == "day")
+    is_date = _DATED.search(column) and not _HIRED.search(column)
+    return not (_NAMING.search(column) or is_date or column == "day")
 
 
 def columns_read(code: str, profile: str) -> list[str]:
@@ -223,10 +253,18 @@ def _is_word_of(value: str, asked: str) -> bool:
         return True
     if not parts or folded(value) in _ANSWERS or any(_holds(asked, part) for part in parts):
         return True
+    if any(len(short) > 1 and _has_word(asked, short) for short in _initials(value)):
+        return True
     # Spelled in another way, or in one word.
     written, known = (_LONG_WORD.findall(text) for text in (folded(value), asked))
     is_similar = any(get_close_matches(word, known, 1, _SIMILAR) for word in written)
     return is_similar or _joined(value) in _joined(asked)
+
+
+def _initials(value: str) -> tuple[str, ...]:
+    """Return what a name may be shortened to, as the United States to US or USA."""
+    short = "".join(word[0] for word in re.findall(r"[^\W\d_]+", folded(value)))
+    return short, f"{short}a"
 
 
 def _joined(text: str) -> str:

@@ -31,6 +31,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _MIN_ELEMENTS = 2
 """Constants from which on a display may be data."""
 _MIN_TABLE = 4
+_MAX_COUNT = 12
 
 
 class Expressions:
@@ -76,10 +77,16 @@ class Expressions:
         return self._as_quantity(str(name), value)
 
     def _as_quantity(self, name: str, value: ast.expr) -> Tokens:
-        tokens, number = self._tokens(value), _number(value)
-        if number is None or number in (0.0, 1.0) or not names_quantity(name, self._given.origin(number)):
-            return tokens
-        return tokens | {Token(Kind.QUANTITY, ast.unparse(value), value.lineno)}
+        factors = _factors(value)
+        for factor, number in factors:
+            origin = self._given.origin(number)
+            # Beside others, a small number may be a count, and 100 a percentage.
+            is_plain = len(factors) > 1 and (
+                origin is not Origin.WEAK or number <= _MAX_COUNT or number == 100
+            )
+            if number not in (0.0, 1.0) and not is_plain and names_quantity(name, origin):
+                return self._tokens(value) | {Token(Kind.QUANTITY, ast.unparse(factor), value.lineno)}
+        return self._tokens(value)
 
     def _bind(self, target: ast.expr, tokens: Tokens) -> None:
         match target:
@@ -350,6 +357,15 @@ def _number(node: ast.expr) -> float | None:
         except OverflowError:
             return None
     return None
+
+
+def _factors(node: ast.expr) -> list[tuple[ast.expr, float]]:
+    """Return the numbers that an expression multiplies or divides; none if it has other parts."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        left, right = _factors(node.left), _factors(node.right)
+        return [*left, *right] if left and right else []
+    number = _number(node)
+    return [] if number is None else [(node, number)]
 
 
 def _leaves(elements: Iterable[ast.expr]) -> Iterator[ast.expr]:

@@ -37,6 +37,7 @@ _OTHER_BASE = re.compile(
     r"hex|binar|octal|\bbase\b|\bbasis\b|0[xXbB]|dual|oktal|двоичн|шестнадцат|ikili|onaltı|二进制|十六进制|2進|16進|ثنائي|सोलह",
     re.I,
 )
+_WITHOUT_ZERO = re.compile(r"(?<![\w.,])\.\d+")
 _ORDINARY = re.compile(r"\d+(?:\.\d+)?")
 _CONSTANTS = """
 0 0.5 1 2 7 24 60 3600 86400 1440 365 366 365.25 365.2425 52 28 29 30 31 1900 1970 90 180 270 360 400
@@ -142,6 +143,10 @@ class Given:
         """Return how often a number is stated in plain digits."""
         return [float(written) for written in _ORDINARY.findall(self._text)].count(value)
 
+    def states_digits(self, value: int) -> bool:
+        """Return whether a number is stated, also within a date or a time."""
+        return value in self.numbers or value in map(int, re.findall(r"\d{1,9}", ascii_digits(self._text)))
+
     def _is_date(self, value: float) -> bool:
         """Return whether a number is a date such as 20240301 in a year that was given."""
         return 1e7 < value < 3e7 and value // 10_000 in self.numbers
@@ -153,6 +158,11 @@ class Given:
             return False
         is_whole = folded(text.strip()) in self._folded
         return is_whole or len(words & self._words) * 2 > len(words) or not words
+
+    def mentions(self, name: str) -> bool:
+        """Return whether a longer word of a name was given, in the singular or the plural."""
+        words = (word for word in _words(name.replace("_", " ")) if len(word) > 2)
+        return any({word, f"{word}s", word.removesuffix("s")} & self._words for word in words)
 
     def is_example(self, written: str) -> bool:
         """Return whether a number, as a program writes it, stands in an example of another task."""
@@ -166,6 +176,7 @@ def written_numbers(text: str) -> Iterator[float]:
     for match in WRITTEN_NUMBER.finditer(ascii_digits(text)):
         yield from map(abs, possible_values(match[0]))
     yield from map(float, _ORDINARY.findall(ascii_digits(text)))
+    yield from map(float, _WITHOUT_ZERO.findall(ascii_digits(text)))
     for above, below in _FRACTION.findall(text):
         yield float(above) / (float(below) or 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import re
 import tokenize
 from collections import defaultdict
@@ -33,10 +34,12 @@ _SETTING = re.compile(
     re.I,
 )
 """Names of what a program may choose by itself."""
-_MAX_TRIVIAL = 2
+_MAX_TRIVIAL, _MIN_TEXT_CHARS, _MAX_VALUE_CHARS = 2, 4, 40
 _READING = re.compile(r"\b(?:open|read_\w+|read_text|input|connect)\(")
+_DATES = ("date", "datetime", "Timestamp")
 _DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
-_BORDER = re.compile(r"-(?:01|28|29|30|31)$")
+_BORDER = re.compile(r"-(?:01|02|28|29|30|31)$")
+"""Days that a program may choose: the ends of months, and a day with the next one for times."""
 _KNOWN = (Origin.GIVEN, Origin.DERIVED, Origin.KNOWN)
 _AROUND = " \t*_\"'()"
 _MAX_LINES, _MAX_NEEDS, _MAX_CHARS = 4, 5, 200
@@ -97,7 +100,7 @@ def assumed_values(code: str, given: Given, *, has_input: bool = False) -> tuple
     own = {line for node in nodes(tree, ast.Assign) for line in _lines_of_own_values(node, given)}
     assumed = [one.text for one in _assumptions(code) if one.lines & own or one.is_own(given)]
     dates = _own_dates(tree, given)
-    named = [] if has_input or assumed else _named_numbers(tree, given)
+    named = [] if has_input or assumed else [*_named_numbers(tree, given), *_named_values(tree, given)]
     return tuple(dict.fromkeys([*assumed, *dates, *_same_values(tree, given), *named]))[:_MAX_NEEDS]
 
 
@@ -113,6 +116,32 @@ def _named_numbers(tree: ast.Module, given: Given) -> list[str]:
     return found
 
 
+def _named_values(tree: ast.Module, given: Given) -> list[str]:
+    """Return the lists and texts of its own that a program gives a name of the question: `ages = [10, 12, 14]`."""
+    found = []
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if given.mentions(name):
+                if _is_own_list(value, given) or _is_own_text(value, given):
+                    found.append(f"{name} = {ast.unparse(value)[:_MAX_VALUE_CHARS]}")
+    return found
+
+
+def _is_own_list(node: ast.expr, given: Given) -> bool:
+    """Return whether an expression is a list of numbers of which none was given, other than a count."""
+    numbers = _numbers_of(node) if isinstance(node, ast.List | ast.Tuple) else ()
+    origins = {given.origin(number) for number in numbers}
+    is_count = all(second - first == 1 for first, second in itertools.pairwise(numbers))
+    return bool(origins) and Origin.GIVEN not in origins and origins != {Origin.KNOWN} and not is_count
+
+
+def _is_own_text(node: ast.expr, given: Given) -> bool:
+    match node:
+        case ast.Constant(value=str() as text):
+            return len(text) >= _MIN_TEXT_CHARS and any(map(str.isalpha, text)) and not given.holds(text)
+    return False
+
+
 def _same_values(tree: ast.Module, given: Given) -> list[str]:
     """Return which names stand for the same value, though the question states it once: what a hallway and a tin cover."""
     names: defaultdict[tuple[float, ...], list[str]] = defaultdict(list)
@@ -123,13 +152,17 @@ def _same_values(tree: ast.Module, given: Given) -> list[str]:
     return [
         " = ".join(dict.fromkeys(same))
         for values, same in names.items()
-        if values and len(set(same)) > 1 and all(given.times_stated(value) == 1 for value in values)
+        if len(set(same)) > 1 and max(map(given.times_stated, values), default=0) == 1
     ]
 
 
 def _numbers_of(node: ast.expr) -> tuple[float, ...]:
     """Return the numbers that an expression spells out, but for a 0, 1 or 2 alone; empty for any other."""
-    elements = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+    match node:
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Call(args=elements, keywords=[]):
+            pass
+        case _:
+            elements = [node]
     numbers = list[float]()
     for element in elements:
         match element:
@@ -189,10 +222,20 @@ def _lines_of_own_values(node: ast.Assign, given: Given) -> Iterator[int]:
 
 
 def _own_dates(tree: ast.AST, given: Given) -> list[str]:
-    """Return the days that nobody named, but for the first and last ones of months."""
+    """Return the days that nobody named, but for those that a program may choose."""
     texts = [node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str)]
     days = [text for text in texts if _DAY.fullmatch(text)]
-    return [day for day in days if not _BORDER.search(day) and float(day[-2:]) not in given.numbers]
+    days += [day for call in nodes(tree, ast.Call) for day in _days_of(call)]
+    return [day for day in days if not _BORDER.search(day) and not given.states_digits(int(day[-2:]))]
+
+
+def _days_of(call: ast.Call) -> Iterator[str]:
+    """Yield the day of a call such as `date(2020, 10, 15)`."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _DATES:
+            numbers = _numbers_of(call)
+            if len(numbers) > 2:
+                yield "{:04.0f}-{:02.0f}-{:02.0f}".format(*numbers)
 
 
 def _needs_in(*texts: str) -> tuple[str, ...]:

@@ -90,4 +90,4 @@ def names_quantity(name: str, origin: Origin) -> bool:
         return False
     if _QUANTITY.search(name):
         return origin is not Origin.GIVEN
-    return _AVERAGE.search(name) is not None and origin in (Origin.WEAK, Origin.UNKNOWN)
+    return _AVERAGE.search(name) is not None and origin in (Origin.WEAK, Origin.UNKNOWN, Origin.KNOWN)

@@ -19,6 +19,7 @@ _FAILURE = re.compile(
         |connect|import|retrieve|determine|comput|calculat|process|able\sto)\w*
     | cannot\s(?:be\s)?(?:open|read|load|find|parse|convert|access|connect|import|determine|comput|calculat|process)\w*
     | (?:failed|unable)\sto\s\w+
+    | no\sfiles?\s(?:[^\n]{0,40}\s)?(?:found|attached|given|provided|available|in\sthe\s\w+)
     | no\s(?:such\sfile|data\s(?:found|available|provided)|input\s(?:given|provided)|module\snamed)\b
     | (?:the\s)?(?:file|path|directory|column|table|sheet|key|url|resource|module|dataset|data)\b[^\n]{0,80}?\s
         (?:(?:was|is|were|are|does|do|could|has)?\s?(?:not\s(?:found|exist|available|present|there|in\s(?:the\s)?(?:file|data))
@@ -39,6 +40,7 @@ _NOTHING = re.compile(
     re.DOTALL,
 )
 """Outputs that hold no value, with a word about what they are or without."""
+_LABELLED_NAN = re.compile(r"[^\W\d][\w ()'’./-]{0,60}[:=]\s*(?:nan|NaN|NaT|<NA>)")
 _NAN = re.compile(r"(?:np\.)?(?:float(?:64)?\(['\"]?)?(?:nan|NaN|NaT|<NA>)(?:['\"]?\))?")
 _ABOUT_FAILURE = re.compile(
     r"\b(?:error|exception|traceback|fail\w*|invalid|valid|raises?|crash\w*|bug|log|logs|message|warning|not found|exist\w*"
@@ -102,7 +104,7 @@ def empty_output(query: str, output: str) -> bool:
     """
     text = output.strip()
     is_short = 0 < len(text) <= _MAX_CHARS
-    is_nothing = is_short and (bool(_NOTHING.fullmatch(text)) or _holds_only_nan(text))
+    is_nothing = is_short and (bool(_NOTHING.fullmatch(text)) or _holds_only_nan(text) or _ends_without(text))
     return is_nothing and not _ABOUT_NOTHING.search(query)
 
 
@@ -122,6 +124,12 @@ def found_nothing(query: str, output: str) -> bool:
 def says_not_found(output: str) -> bool:
     """Return whether an output says no more than that nothing was found."""
     return _NOT_FOUND.fullmatch(output.strip()) is not None
+
+
+def _ends_without(text: str) -> bool:
+    """Return whether one of a few lines has a label and no value."""
+    lines = text.splitlines()
+    return len(lines) <= _MAX_LINES and any(map(_LABELLED_NAN.fullmatch, map(str.strip, lines)))
 
 
 def _holds_only_nan(text: str) -> bool:

@@ -62,6 +62,10 @@ _UNGROUPED = re.compile(
     r"(?:^|\W)0\s+[-\d.]+\n1\s+[-\d.]+\n(?:\d+\s+[-\d.]+\n)*(?:Name: [^\n]*, )?dtype: \w+\s*$"
 )
 """A pandas Series of numbers whose index numbers the rows."""
+_JOINED = re.compile(
+    r"(?<![\d:])(?:\d{1,2}:\d{2}){3,}(?![\d:])|(?:\d+[.,]\d{2}\s?[€$£%]){2,}|(?:[€$£]\d+[.,]\d{2}){2,}"
+)
+"""What adding up texts makes of times and prices."""
 _LIST = re.compile(
     rf"(?:{NUMBER.pattern})(?:(?:,\s*|;\s*|\s+(?:and|und|et|y|e)\s+|\s+)(?:{NUMBER.pattern}))+"
 )
@@ -110,6 +114,13 @@ def _nameless_weekday(query: str, output: str) -> str:
     return "The question asks for the name of a weekday, but the output has no words."
 
 
+def _joined_texts(query: str, output: str) -> str:
+    joined = _JOINED.search(output)
+    if joined is None:
+        return ""
+    return f"The program joins texts where it should add numbers: {joined[0]}. Convert them first."
+
+
 def _mean_outside(query: str, output: str) -> str:
     number, listed = only_number(output), _listed(query)
     if number is None or len(listed) < _MIN_LISTED or not _is_mean_of_list(query):
@@ -155,6 +166,7 @@ _CHECKS: tuple[Callable[[str, str], str], ...] = (
     _negative_count,
     _impossible_chance,
     _nameless_weekday,
+    _joined_texts,
     _mean_outside,
     _lost_in_sorting,
     _unnamed_groups,

@@ -19,6 +19,7 @@ from code_chains.verification.sanity.failure_reports import says_not_found
 
 _MAX_TEXTS, _MIN_CHARS, _MAX_CHARS = 20, 2, 100
 _MAX_SHOWN = 3
+_YEARS = range(1900, 2101)
 _DERIVING = frozenset(
     [
         "strftime",
@@ -35,6 +36,7 @@ _DERIVING = frozenset(
     ]
 )
 """What makes texts that stand in no file."""
+_PATTERN_METHODS, _PATTERN = frozenset(["contains", "match", "fullmatch"]), re.compile(r"[?*+^$|\\()\[\]{}]")
 _NOTHING = re.compile(
     r"(?:^|[:=\s])(?:0|0\.0+|nan|NaN|None|\[\]|\{\}|set\(\))[\s.]*$|\[\]|Empty DataFrame|Series\(\[\]",
     re.MULTILINE,
@@ -95,7 +97,9 @@ cells alone, with these; nothing of what cannot be searched."""
 
 
 def looked_up(code: str, *, whole: bool = False) -> tuple[str, ...]:
-    """Return the texts that a program compares with cells of its data; with `whole` those that a cell must consist of.
+    """Return the texts and years that a program compares with cells of its data.
+
+    With `whole` only those that a cell must consist of.
 
     One that the program has for something else as well, or may have made itself, does not count.
 
@@ -106,7 +110,7 @@ def looked_up(code: str, *, whole: bool = False) -> tuple[str, ...]:
     tree = parse(code)
     if tree is None or any(node.attr in _DERIVING for node in nodes(tree, ast.Attribute)):
         return ()
-    counted = Counter(node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str))
+    counted = Counter(str(node.value) for node in nodes(tree, ast.Constant))
     methods = WHOLE_METHODS if whole else COMPARING_METHODS
     texts = dict.fromkeys(text for text in _compared(tree, methods) if counted[text] == 1)
     return tuple(text for text in texts if _MIN_CHARS <= len(text) <= _MAX_CHARS)[:_MAX_TEXTS]
@@ -115,7 +119,12 @@ def looked_up(code: str, *, whole: bool = False) -> tuple[str, ...]:
 def _compared(tree: ast.AST, methods: Collection[str]) -> Iterator[str]:
     for place, how, values in comparisons(tree):
         if how in methods or (how == "==" and _is_cell(place)):
-            yield from (value for value in values if isinstance(value, str))
+            texts = (str(value) for value in values if isinstance(value, str) or _is_year(value))
+            yield from (text for text in texts if how not in _PATTERN_METHODS or not _PATTERN.search(text))
+
+
+def _is_year(value: object) -> bool:
+    return type(value) is int and value in _YEARS
 
 
 def _is_cell(node: ast.expr) -> bool:

@@ -81,6 +81,9 @@ _FORMAT = re.compile(
 )
 """What begins the clause on the format of an answer."""
 _MIN_TEXT_CHARS = 4
+_CALL = re.compile(r"[\w.]+\.\w+\([^()]*\)")
+_KINDS = frozenset(["average", "mean", "median", "total", "overall"])
+"""Words before the name of a quantity, which a program says by a function."""
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
@@ -243,7 +246,8 @@ def _stated_texts(text: str) -> Iterator[str]:
     for match in _QUOTED.finditer(text):
         quoted = next(filter(None, match.groups()))
         is_example = _FOR_EXAMPLE.search(text, max(0, match.start() - 20), match.start())
-        if len(_words(quoted)) >= _MIN_TEXT_CHARS and not is_example:
+        is_call = _CALL.fullmatch(quoted)
+        if len(_words(quoted)) >= _MIN_TEXT_CHARS and not is_example and not is_call:
             yield quoted
     yield from _FILE.findall(text)
 
@@ -345,7 +349,8 @@ def _converted(numbers: Iterable[float]) -> set[float]:
 def _occurs(quoted: str, literals: _Literals) -> bool:
     """Return whether a text, or each of its words, stands in a program."""
     words = _words(quoted)
-    return words in literals.text or all(map(literals.text.__contains__, words.split()))
+    named = (word for word in words.split() if word not in _KINDS)
+    return words in literals.text or all(map(literals.text.__contains__, named))
 
 
 def _words(text: str) -> str:

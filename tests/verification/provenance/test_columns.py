@@ -11,6 +11,10 @@ SALES = "- file `sales.csv`\n  columns: `date` (date), `region` (text: north, so
 STAFF = "- file `staff.csv`\n  columns: `name` (text), `born` (date), `salary` (int)"
 MENU = "- file `menu.csv`\n  columns: `item` (text), `kcal` (int)"
 HARVEST = "- file `harvest.csv`\n  columns: `date` (date), `fruit` (text: plums, pears), `crates` (int)"
+RACE = "- file `race.csv`\n  columns: `train` (text), `kmh` (int)"
+CLIMATE = "- file `climate.csv`\n  columns: `ts` (date), `sensor` (text), `temp_c` (float)"
+SHOP = "- file `shop.csv`\n  columns: `customer_id` (text), `total_eur` (float), `items` (int)"
+HIRED = "- file `hired.csv`\n  columns: `name` (text), `dept` (text), `hired` (date)"
 METER = "- file `meter.csv`\n  columns: `date` (date), `kwh` (float)"
 LEDGER = "- file `ledger.csv`\n  columns: `date` (date), `what` (text: rent, food), `amount` (float)"
 PARCELS = "- file `parcels.csv`\n  columns: `id` (text), `kg` (float), `city` (text: Oslo, Bonn)"
@@ -63,6 +67,19 @@ READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date
         ("How many litres were sold in total?", SALES, "print(df.units.sum())", "volume"),
         ("Which item is the heaviest?", ORDERS, "print(df.loc[df.n.idxmax(), 'item'])", "weight"),
         ("Which product sold best?", SALES, "print(df.groupby('region').units.sum())", "product"),
+        (
+            "Which sensor had the higher average humidity?",
+            CLIMATE,
+            "d = df[df['ts'] >= '2024']\nprint(d.groupby('sensor')['temp_c'].mean().idxmax())",
+            "humidity",
+        ),
+        (
+            "Which country do we earn the most from?",
+            SHOP,
+            "print(df.groupby('customer_id')['total_eur'].sum().idxmax())",
+            "country",
+        ),
+        ("What is the average age?", HIRED, "print((now - df['hired']).dt.days.mean() / 365)", "age"),
     ],
 )
 def test_what_nothing_in_the_data_is_called_is_named(
@@ -99,6 +116,9 @@ def test_what_nothing_in_the_data_is_called_is_named(
         ("What do the parcels to Bonn weigh?", PARCELS, "print(df[df.city == 'Bonn'].kg.sum())"),
         ("Who started first?", STAFF, "print(df.loc[df.born.idxmin(), 'name'])"),
         ("How many rows are there?", STAFF, "print(len(df))"),
+        ("Which customer paid most?", SHOP, "print(df.groupby('customer_id')['total_eur'].sum().idxmax())"),
+        ("How much faster was A than B?", RACE, "print(df.kmh.max() - df.kmh.min())"),
+        ("How much older is the oldest than the youngest?", STAFF, "print(df.born.max() - df.born.min())"),
     ],
 )
 def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile: str, code: str) -> None:
@@ -173,6 +193,8 @@ def test_another_day_or_month_than_was_asked_for_is_told(query: str, code: str, 
         ("Which end in a dot?", "print(df[df['name'].str.endswith('.')])"),
         ("What do the tables say?", "print([path for path in paths if path.suffix == '.xlsx'])"),
         ("How many lines are comments?", "print([line for line in lines if line.startswith('note')])"),
+        ("Who won most after Spain?", "print(df[~df['nation'].isin(['Total', 'Spain'])])"),
+        ("How many golfers from the US took part?", "print(df[df['country'] == 'United States'])"),
         ("How many are there?", "print("),
     ],
 )

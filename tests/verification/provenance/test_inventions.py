@@ -62,6 +62,8 @@ ASSUMED = [
     ),
     ("Convert 80 USD to EUR", "rates = {'exchange_rate': 0.92}\nprint(80 * rates['exchange_rate'])"),
     ("Wie viel kostet es, 60 kWh zu laden?", "preis = 0.38\nprint(60 * preis)"),
+    ("What is the density of a block of 2.35 kg?", "density = 2.35 / 16.0\nprint(density)"),
+    ("How many litres fill a pool to 45 cm?", "liter_per_cm = 0.5\nprint(45 * liter_per_cm)"),
 ]
 IGNORED = [
     ("What is the total?", "import pandas as pd\nprint(pd.DataFrame({'amount': [100, 217]}).amount.sum())"),
@@ -90,6 +92,8 @@ HONEST = [
     ("Write 2649 in Roman numerals", "n = 2649\nfor v, s in ((900, 'CM'), (5, 'V'), (4, 'IV')):\n    n -= v\nprint(n)", ()),
     ("1千2百円の3割引は?", "print(1200 * 0.7)", ()),
     ("家賃が68,000円、水道代が2,900円です。合わせて?", "print(68000 + 2900)", ()),
+    ("A dog takes .5 hours a day. How long for 7 dogs?", "hours_per_dog = 0.5\nprint(7 * hours_per_dog)", ()),
+    ("How tall is 4 feet in inches?", "height = 4 * 12\nprint(height)", ()),
     ("125 € monatlich, anderthalb Jahre lang?", "print(125 * 18)", ()),
     ("Two six-sided dice are multiplied. How likely is 6?", "print(4 / 36)", ()),
     ("What day is it today?", "from datetime import date\nprint(date.today())", ()),

@@ -75,6 +75,18 @@ def test_what_is_missing_is_read(texts: dict[str, str], needs: tuple[str, ...]) 
             "mine = [4, 11, 19]\ndrawn = [4, 11, 19]\nprint(mine == drawn)",
             "mine = drawn",
         ),
+        ("How many days since our wedding?", "print(date.today() - date(2020, 10, 15))", "2020-10-15"),
+        (
+            "How long is the ride from 9:12?",
+            "a = datetime(2024, 1, 1, 9, 12)\nb = datetime(2024, 1, 1, 9, 12)\nprint(b - a)",
+            "a = b",
+        ),
+        (
+            "Share 96,000 by the kids' ages.",
+            "ages = [10, 12, 14]\nprint(96000 * 10 / sum(ages))",
+            "ages = [10, 12, 14]",
+        ),
+        ("Decode my son's note.", "note = 'KHOOR'\nprint(note[::-1])", "note = 'KHOOR'"),
     ],
 )
 def test_what_a_program_says_or_shows_that_it_assumes(query: str, code: str, assumed: str) -> None:
@@ -97,6 +109,10 @@ def test_what_a_program_says_or_shows_that_it_assumes(query: str, code: str, ass
         ("Count from 1.", "count = 1\nstep = 1\nprint(count + step)"),
         ("Estimate pi by chance.", "trials = 1000\nprint(trials)"),
         ("What are 20 % of 80?", "share = 20\nwhole = 80\nprint(share * whole / 100)"),
+        ("How many days from 24.12.2024 to 06.01.2025?", "print(date(2025, 1, 6) - date(2024, 12, 24))"),
+        ("What time is it 3 h after 14:20?", "print(datetime(2000, 1, 2, 14, 20) + timedelta(hours=3))"),
+        ("Which weights can these dice show?", "dice = [1, 2, 3, 4, 5, 6]\nprint(dice)"),
+        ("How long is the word 'journey'?", "word = 'journey'\nprint(len(word))"),
         ("x", "print("),
     ],
 )
