@@ -10,9 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
+from unicodedata import normalize
 
 from code_chains.analysis.parsing import UNREADABLE, parse
 from code_chains.evaluation.cases import Expectation
+from code_chains.evaluation.notations import (
+    as_number,
+    numbers_in_other_forms,
+    quantity,
+    shown_as,
+    unit_at,
+)
+from code_chains.language import detect_language
 from code_chains.state import as_json
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.numbers import (
@@ -26,6 +35,8 @@ from code_chains.verification.numbers import (
 
 _LABEL = re.compile(r"(?:[^:=\n]|(?<=\d):(?=\d)){1,200}[:=]\s+(?=\S)")
 """What a program writes before a value on the same line."""
+_SENTENCE = re.compile(r"[^:=\n]{1,200}\s(?:is|are|was|were|ist|sind|war|est|es|è|é)\s(?=\S)")
+"""What a sentence says before a value."""
 _PERCENT = re.compile(
     r"\s*(?:[%٪％]|per\s?cent|pro[cz]ent|por ?cent|pour ?cent|per ?cento|процент)", re.IGNORECASE
 )
@@ -38,6 +49,10 @@ _YES = re.compile(
 _NO = re.compile(
     r"no|false|nein|falsch|non|faux|falso|não|нет|hayır|いいえ|否|不是|아니요|لا|नहीं", re.IGNORECASE
 )
+_ANSWERS = re.compile(rf"{_YES.pattern}|{_NO.pattern}", re.IGNORECASE)
+_NOTHING = ("None", "null", "nan", "NaN", "NaT", "<NA>")
+_ONE_GROUP = re.compile(r"[-+]?\d{1,3}[.,]\d{3}")
+"""A number whose point or comma may stand before decimals or between thousands."""
 _MAX_LITERAL_CHARS = 200_000
 
 
@@ -95,33 +110,75 @@ def is_right(stated: Stated, expectation: Expectation) -> bool:
 
 def _states(text: str, expected: Any, query: str) -> bool:
     """Return whether a text states what is expected."""
-    readings = chain.from_iterable(map(readings_of, _parts(text)))
+    parts = list(_parts(text))
+    readings = chain.from_iterable([*readings_of(part), *shown_as(part, expected)] for part in parts)
     if any(map(is_same, repeat(expected), readings)):
         return True
-    if isinstance(expected, bool):
-        return (_YES if expected else _NO).fullmatch(text.strip().strip(".!")) is not None
+    if expected is None:
+        return text.strip() in _NOTHING
+    if isinstance(expected, bool) or (isinstance(expected, str) and _ANSWERS.fullmatch(expected)):
+        return _agrees(text, expected)
     if (number := Number.of(expected)) is None:
-        return False
+        return isinstance(expected, str) and _states_quantity(text, expected, query)
     if any(number.is_near(stated) for stated in _only_number(text, query)):
         return True
     wanted = Outcome.from_text(number.text, query)
     return any(Outcome.from_text(text, query).is_equivalent(wanted) for text in english_notations(text))
 
 
+def _agrees(text: str, expected: bool | str) -> bool:
+    """Return whether a text begins with a yes, or with a no, as is expected."""
+    is_yes = expected if isinstance(expected, bool) else _YES.fullmatch(expected) is not None
+    first = re.split(r"[.,!;:]", text.strip(), maxsplit=1)[0]
+    return (_YES if is_yes else _NO).fullmatch(first.strip()) is not None
+
+
+def _states_quantity(text: str, expected: str, query: str) -> bool:
+    """Return whether a text states a number with its unit, or without any."""
+    if (wanted := quantity(expected)) is None:
+        return False
+    values, unit = wanted
+    numbers = [Number(_as_written(value, expected)) for value in values]
+    is_share = unit == "%"
+    for stated, of in _quantities(as_number(text), query):
+        others = [stated, *([Number(repr(stated.value * 100))] if is_share and not of else [])]
+        if of in ("", unit) and any(number.is_near(other) for number in numbers for other in others):
+            return True
+    return False
+
+
 def _only_number(text: str, query: str) -> Iterator[Number]:
     """Yield the readings of the only number of a text besides those of its question, in any notation and with any unit."""
+    for other in numbers_in_other_forms(text):
+        yield Number(repr(other))
+    for stated, unit in _quantities(as_number(text), query):
+        yield stated
+        if unit == "%":
+            yield Number(repr(stated.value / 100))
+
+
+def _quantities(text: str, query: str) -> Iterator[tuple[Number, str]]:
+    """Yield the readings of the only number of a text besides those of its question, with its unit."""
+    if match := _only_match(text, query):
+        unit = "%" if _PERCENT.match(match.string, match.end()) else unit_at(match.string, match)
+        for value in _values(match[0], query):
+            yield Number(_as_written(value, match[0])), unit
+
+
+def _values(written: str, query: str) -> list[float]:
+    """Return the readings of a number: one for a question in English, in which a point is never between thousands."""
+    if _ONE_GROUP.fullmatch(written) and detect_language(query) == "en":
+        return [float(written.replace(",", ""))]
+    return list(possible_values(written))
+
+
+def _only_match(text: str, query: str) -> re.Match[str] | None:
     asked = {
         value for match in WRITTEN_NUMBER.finditer(ascii_digits(query)) for value in possible_values(match[0])
     }
     matches = [] if _NEGATES.search(text) else list(WRITTEN_NUMBER.finditer(ascii_digits(text)))
     others = [match for match in matches if asked.isdisjoint(possible_values(match[0]))] or matches
-    if len({match[0] for match in others}) != 1:
-        return
-    match = others[0]
-    for value in possible_values(match[0]):
-        yield Number(_as_written(value, match[0]))
-        if _PERCENT.match(match.string, match.end()):
-            yield Number(repr(value / 100))
+    return others[0] if len({match[0] for match in others}) == 1 else None
 
 
 def _as_written(value: float, written: str) -> str:
@@ -134,8 +191,10 @@ def _parts(text: str) -> Iterator[str]:
     """Yield a text and, of a single line, what stands after its label, as in `Reversed 'abc': cba`."""
     yield text
     line = text.strip()
-    if "\n" not in line and (label := _LABEL.match(line)):
-        yield line[label.end() :].strip("'\"")
+    for before in (_LABEL, _SENTENCE):
+        if "\n" not in line and (label := before.match(line)):
+            yield line[label.end() :].strip("'\"")
+            yield line[label.end() :].rstrip(".!").strip("'\"")
 
 
 def readings_of(text: str) -> Iterator[Any]:
@@ -181,7 +240,7 @@ def is_same(expected: Any, stated: Any) -> bool:
 
 def _is_same_text(expected: str, stated: str) -> bool:
     """Return whether texts are the same but for whitespace and the notation of numbers."""
-    first, second = " ".join(expected.split()), " ".join(stated.split())
+    first, second = (" ".join(normalize("NFC", text).split()) for text in (expected, stated))
     if first == second:
         return True
     if NUMBER.split(first) != NUMBER.split(second):
