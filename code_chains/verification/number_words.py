@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _LARGER = {
     10: "ten diez dix zehn dieci dez десять दस عشرة",
@@ -36,7 +37,21 @@ _LARGER = {
     " полтора yarım yarısı आधा आधे نصف 半",
 }
 """Words for more than twenty, multiples and fractions, by their values: programs write a third as 3."""
-_VALUES = {word: value for value, words in _LARGER.items() for word in words.split()}
+_TENS = """
+dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto
+dvacet třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát sto
+tjugo trettio fyrtio femtio sextio sjuttio åttio nittio hundra
+twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd
+douăzeci treizeci patruzeci cincizeci șaizeci șaptezeci optzeci nouăzeci sută
+"""
+"""Words for twenty to a hundred in further languages."""
+_VALUES = {
+    **{word: value for value, words in _LARGER.items() for word in words.split()},
+    **{word: 10.0 * ten for line in _TENS.split("\n") for ten, word in enumerate(line.split(), 2)},
+    **dict.fromkeys(("tysiąc", "tysiące", "tisíc", "tusen", "duizend", "mie", "ribu"), 1000.0),
+    "puluh": 10.0,
+    "ratus": 100.0,
+}
 _PART = re.compile(r"[^\W\d_]+")
 
 
@@ -62,6 +77,24 @@ _NUMERALS = numerals(
     "zero um dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito"
     " dezenove vinte",
 ) | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
+_FURTHER = numerals(
+    "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście czternaście"
+    " piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście",
+    "nula jedna dva tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct čtrnáct patnáct šestnáct sedmnáct"
+    " osmnáct devatenáct",
+    "noll ett två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton",
+    "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien achttien"
+    " negentien",
+    "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas",
+    "zero unu doi trei patru cinci șase șapte opt nouă zece unsprezece doisprezece treisprezece paisprezece cincisprezece",
+)
+"""Numerals of further languages, which name what is given and nothing else, as some are words of another language, too."""
+_OF_WORDS = {**_FURTHER, **_NUMERALS, **_VALUES}
+_AND = frozenset(["and", "und", "ën", "y", "e", "et", "och", "en", "dan"])
+_MAX_COMPOUND = 60
+_THOUSAND = 1000.0
+_FACTORS = (10.0, 100.0, _THOUSAND)
+"""What a smaller number before it multiplies: `dua puluh`, `zwei hundert`."""
 _CHINESE_DIGITS = "零一二三四五六七八九十"
 _CHINESE_VALUES = {"百": 100.0, "千": 1000.0, "万": 10_000.0, "半": 0.5, "两": 2.0, "兩": 2.0}
 _OF_UNITS = re.compile(r"(?:\d+[百千万]){2,}\d*|(?:\d+[百千万])+\d+")
@@ -84,11 +117,44 @@ def numbers_in_words(text: str) -> Iterator[int]:
 def stated_in_words(text: str) -> Iterator[float]:
     """Yield the numbers that a text has in words, with the parts of those that are composed, multiples and fractions."""
     yield from map(float, numbers_in_words(text))
-    for word in _PART.findall(text.lower()):
-        value = _VALUES.get(word, _NUMERALS.get(word))
-        if value is not None:
-            yield float(value)
+    words = list(itertools.chain.from_iterable(map(_numerals_of, _PART.findall(text.lower()))))
+    yield from (float(_OF_WORDS[word]) for word in words if word in _OF_WORDS)
+    yield from _composed(words)
     for sign in filter(_CHINESE_VALUES.__contains__, text):
         yield _CHINESE_VALUES[sign]
     for written in _OF_UNITS.findall(text):
         yield sum(float(digits) * _CHINESE_VALUES.get(unit, 1.0) for digits, unit in _UNIT.findall(written))
+
+
+def _numerals_of(word: str) -> list[str]:
+    """Return the numerals that a word is made of, such as `zwei`, `hundert` and `fünfzig`; the word if it is none."""
+    return _split(word[:_MAX_COMPOUND]) or [word]
+
+
+@functools.lru_cache(4096)
+def _split(word: str) -> list[str]:
+    for end in range(len(word), 1, -1):
+        if word[:end] in _OF_WORDS or word[:end] in _AND:
+            if end == len(word):
+                return [word]
+            if rest := _split(word[end:]):
+                return [word[:end], *rest]
+    return []
+
+
+def _composed(words: Iterable[str]) -> Iterator[float]:
+    """Yield the numbers that several words in a row state together."""
+    total, last, count = 0.0, 0.0, 0
+    for word in itertools.chain(words, [""]):
+        value = _OF_WORDS.get(word)
+        if value is not None:
+            # Ten and a hundred multiply the numeral before them, and a thousand all that is smaller.
+            smaller = total if value == _THOUSAND else last
+            factor = value if value in _FACTORS and 0 < smaller < value else 0.0
+            last = smaller * factor or value
+            total += last - (smaller if factor else 0.0)
+            count += 1
+        elif word not in _AND:
+            if count > 1:
+                yield total
+            total, last, count = 0.0, 0.0, 0

@@ -33,7 +33,9 @@ _SUBJECTS = (
     ),
 )
 """What a quantity is of: the noun, and another word in case that the first belongs to it."""
-_WHICH = re.compile(r"\b(?:which|what)\s+([a-z]{4,})\s+(?!is\b|are\b|was\b|were\b|the\b|of\b)")
+_WHICH = re.compile(
+    r"\b(?:which|what)\s+([a-z]{4,})\s+(?!is\b|are\b|was\b|were\b|the\b|of\b)(?:([a-z]{4,}))?"
+)
 """What is to be chosen: it has a column of its own, or one of names."""
 _NAME = re.compile(r"name|nom\b|nombre|nome\b|title|item(?!s)|label|description", re.IGNORECASE)
 _NAMING = re.compile(rf"{_NAME.pattern}|items|\bid\b|code|\bkey\b", re.IGNORECASE)
@@ -72,6 +74,10 @@ _FAMILIES = {
             r"dist|met(?:re|er)|\b[kcm]?m\b|[_ ][kcm]?m\b|mile|mileage|feet|foot|yard|height|width|depth|size|range|odo|span"
         ),
     ),
+    "salary": (
+        re.compile(r"\b(?:salar|wages?\b|incomes?\b)"),
+        re.compile(r"salar|wage|income|pay|earn|gross|net\b|comp|amount|eur|usd|gbp|rate|[€$£]"),
+    ),
     "speed": (
         re.compile(r"\b(?:fast(?:er|est)?|slow(?:er|est)?|speeds?)\b"),
         re.compile(
@@ -96,7 +102,9 @@ _GENERIC = words(
     " left need used made month months year years week weeks weekday quarter hour hours date dates days kind type group"
     " category percentage percent share proportion fraction ratio difference"
     " faster slower higher lower longer shorter taller older younger larger bigger smaller heavier lighter cheaper closer"
-    " farther further deeper wider better worse earlier later greater fewer"
+    " farther further deeper wider better worse earlier later greater fewer other another new newly created scaling"
+    " spender spenders earner earners buyer buyers seller sellers winner winners loser losers runner performer"
+    " salary salaries wage wages income pace speed growth score rank position place duration"
 )
 """Words that name no column."""
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
@@ -104,7 +112,7 @@ _DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in 
 _CALENDAR = frozenset([*_DAYS, *_MONTHS])
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
-_RANGE = re.compile(r"^(\d+)\s*[-–]\s*\d+$")
+_RANGE = re.compile(r"^(\d{1,3})\s*[-–]\s*\d+$")
 
 
 def unanswered_subject(query: str, code: str, profile: str) -> str:
@@ -149,9 +157,10 @@ def _aggregated(tree: ast.AST) -> Iterator[str]:
     """Yield the columns that a program takes a sum, a mean or the like of."""
     for call in nodes(tree, ast.Call):
         match call.func:
-            case ast.Attribute(value=ast.Subscript(slice=ast.Constant(value=str() as column)), attr=name) if (
-                name in _AGGREGATING
-            ):
+            case ast.Attribute(
+                value=ast.Subscript(slice=ast.Constant(value=str() as column)) | ast.Attribute(attr=column),
+                attr=name,
+            ) if name in _AGGREGATING:
                 yield column
 
 
@@ -176,7 +185,7 @@ def shown_of(profiles: Mapping[str, Mapping[str, str]] | None) -> str:
     return "\n".join(text for texts in (profiles or {}).values() for text in texts.values())
 
 
-def unnamed_selection(asked: str, code: str, given: Given, profile: str) -> str:
+def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_english: bool = True) -> str:
     r"""Return as a sentence which rows a program selects though nobody named them; empty if there are none.
 
     Args:
@@ -184,6 +193,7 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str) -> str:
         code: The program.
         given: The numbers that it may use.
         profile: What the model was shown of the data: an attribute is a column if it is called like one.
+        is_english: Whether the question is; texts that are compared may translate words of another language.
 
     Example:
         >>> code = "print(df[df['group'] == 'Owls']['child'].tolist())"
@@ -197,9 +207,10 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str) -> str:
     if other := _other_of_calendar(asked, tree):
         return other
     for column, value in _selections(tree, columns_of(profile)):
-        is_given = (
-            _is_word_of(value, asked) if isinstance(value, str) else given.origin(value) is not Origin.UNKNOWN
-        )
+        if isinstance(value, str):
+            is_given = not is_english or _is_word_of(value, asked)
+        else:
+            is_given = given.origin(value) is not Origin.UNKNOWN
         if not is_given:
             return f"The program selects `{column}` = `{value}`, which the question does not name."
     return ""
@@ -255,6 +266,9 @@ def _is_word_of(value: str, asked: str) -> bool:
         return True
     if any(len(short) > 1 and _has_word(asked, short) for short in _initials(value)):
         return True
+    named_months = (name[:3] for name in _MONTHS if name[:3] in folded(value))
+    if any(_has_word(asked, month) for month in named_months):
+        return True
     # Spelled in another way, or in one word.
     written, known = (_LONG_WORD.findall(text) for text in (folded(value), asked))
     is_similar = any(get_close_matches(word, known, 1, _SIMILAR) for word in written)
@@ -285,9 +299,17 @@ def _missing(patterns: Iterable[re.Pattern[str]], asked: str, shown: str) -> str
     for pattern in patterns:
         for match in pattern.finditer(asked):
             subjects = [word for word in match.groups() if word and word not in _GENERIC]
-            if subjects and not any(_stem(word) in shown for word in subjects):
+            if subjects and not any(_is_shown(word, shown) for word in subjects):
                 return subjects[0]
     return ""
+
+
+def _is_shown(subject: str, shown: str) -> bool:
+    """Return whether data show a noun, or a short form of it such as `dept` of department."""
+    if _stem(subject) in shown:
+        return True
+    short = set(re.findall(rf"(?<![a-z]){subject[0]}[a-z]{{1,4}}(?![a-z])", shown))
+    return any(re.fullmatch(".*".join(form) + ".*", subject) for form in short)
 
 
 def _is_named(column: str, asked: str) -> bool:

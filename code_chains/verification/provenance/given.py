@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cached_property
@@ -38,6 +39,8 @@ _OTHER_BASE = re.compile(
     re.I,
 )
 _WITHOUT_ZERO = re.compile(r"(?<![\w.,])\.\d+")
+_SPELLED = re.compile(r"(?<![^\W_])(?:'([^'\n]{2,60})'|\"([^\"\n]{2,60})\"|([A-Z]{3,40})(?![^\W_]))")
+"""Words in quotation marks or in capitals, whose letters may be counted."""
 _ORDINARY = re.compile(r"\d+(?:\.\d+)?")
 _CONSTANTS = """
 0 0.5 1 2 7 24 60 3600 86400 1440 365 366 365.25 365.2425 52 28 29 30 31 1900 1970 90 180 270 360 400
@@ -47,7 +50,8 @@ _CONSTANTS = """
 1.38e-23 1.380649e-23 8.314 101325 4.184 4.186 4186 22.4 1.602e-19 6371
 2.54 30.48 0.3048 0.9144 91.44 1.609 1.6093 1.60934 1.609344 1609.34 1609.344 0.621371 0.6214 3.28084 3.281 39.37
 5280 1760 63360 1.852 1.15078 0.4536 0.453592 0.45359237 2.2046 2.20462 2.205 28.35 28.3495
-3.785 3.78541 3.785411784 0.2642 0.264172 4.54609 4.93 14.787 236.588 29.5735 33.8 33.814 745.7 735.5 0.7457
+3.785 3.78541 3.785411784 0.2642 0.264172
+3.6 343 1.62 4184 4.33 4.345 235.2 235.215 4.54609 4.93 14.787 236.588 29.5735 33.8 33.814 745.7 735.5 0.7457
 """
 """Constants of the calendar, computing, mathematics, physics and units, which need no source."""
 _KNOWN = frozenset(map(float, _CONSTANTS.split()))
@@ -55,7 +59,7 @@ _COMMON = frozenset(
     (*range(5, 101, 5), 14, 16, 42, 99, 200, 500, 0.95, 0.99, 0.05, 0.01, 0.1, 0.2, 0.25, 0.75, 1.5, 2.5)
 )
 """Numbers that stand in programs of all kinds, so that they say little."""
-_MAX_SMALL = 12
+_MAX_SMALL, _MAX_SPELLED = 12, 5
 _YEARS = range(1900, 2101)
 """Of a date without its year any may be taken."""
 
@@ -85,7 +89,7 @@ class Given:
     @cached_property
     def numbers(self) -> list[float]:
         """The numbers that are stated, in digits or in words, each once."""
-        texts = (written_numbers, stated_in_words, _of_clocks, _of_other_bases)
+        texts = (written_numbers, stated_in_words, _of_clocks, _of_other_bases, _of_letters)
         stated = itertools.chain.from_iterable(read(self._text) for read in texts)
         return list(dict.fromkeys(itertools.islice(stated, _MAX_NUMBERS)))
 
@@ -186,6 +190,13 @@ def _of_clocks(text: str) -> Iterator[float]:
     for hours, minutes in _CLOCK.findall(ascii_digits(text)):
         hour, minute = float(hours), float(minutes)
         yield from (hour + minute / 60, hour * 60 + minute, hour + 12)
+
+
+def _of_letters(text: str) -> Iterator[float]:
+    """Yield how many letters a word has that is spelled out, and how many of each."""
+    for groups in itertools.islice(_SPELLED.findall(text), _MAX_SPELLED):
+        word = "".join(groups)
+        yield from map(float, {len(word), *Counter(word).values()})
 
 
 def _of_other_bases(text: str) -> Iterator[float]:

@@ -121,7 +121,11 @@ class _Decision:
         own = self._of(Kind.UNKNOWN, Kind.TEXT, Kind.DATA, Kind.WEAK, Kind.QUANTITY)
         if not kinds & {Kind.COMPUTED, Kind.SOURCE, Kind.RANDOM}:
             return self._uncomputed([*own, *self._of(Kind.DERIVED, Kind.KNOWN)])
-        if self.inputs and Kind.SOURCE not in kinds and (own or self.needs_input):
+        if (
+            self.inputs
+            and Kind.SOURCE not in kinds
+            and (own or (self.needs_input and Kind.GIVEN not in kinds))
+        ):
             return self._ignored(own)
         if not kinds & {Kind.SOURCE, Kind.GIVEN} and self._is_made_up(kinds):
             return self._made_up()

@@ -30,7 +30,7 @@ _ASSUMING = re.compile(
 )
 """What small models write beside a value that they have made up."""
 _SETTING = re.compile(
-    r"seed|\biter|_iter|precision|toler|step|limit|bins|size|digits|width|dpi|epoch|trial|sample|attempt|max|min",
+    r"^n$|interval|seed|\biter|_iter|precision|toler|step|limit|bins|size|digits|width|dpi|epoch|trial|sample|attempt|max|min",
     re.I,
 )
 """Names of what a program may choose by itself."""
@@ -38,8 +38,8 @@ _MAX_TRIVIAL, _MIN_TEXT_CHARS, _MAX_VALUE_CHARS = 2, 4, 40
 _READING = re.compile(r"\b(?:open|read_\w+|read_text|input|connect)\(")
 _DATES = ("date", "datetime", "Timestamp")
 _DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
-_BORDER = re.compile(r"-(?:01|02|28|29|30|31)$")
-"""Days that a program may choose: the ends of months, and a day with the next one for times."""
+_BORDER = re.compile(r"-(?:01|02|28|29|30|31)$|12-2[456]$|02-14$|07-04$|11-11$")
+"""Days that a program may choose: the ends of months, a day with the next one for times, and those that have names."""
 _KNOWN = (Origin.GIVEN, Origin.DERIVED, Origin.KNOWN)
 _AROUND = " \t*_\"'()"
 _MAX_LINES, _MAX_NEEDS, _MAX_CHARS = 4, 5, 200

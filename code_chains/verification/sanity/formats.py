@@ -28,6 +28,7 @@ _ALONE = re.compile(
     r"|\b(?:seulement|uniquement|juste) l(?:e |a |['’])(?:réponse|nombre|valeur|résultat|nom)\b",
     re.IGNORECASE,
 )
+_LISTED = re.compile(r"\blists?\b|\ball\b|\bany\b|\[\]", re.IGNORECASE)
 _WITH_TYPE = re.compile(r"\bdtype: \w+(?:\[.*\])?\s*$")
 _LABELLED = re.compile(r"([^\W\d][^:\n]{0,60}:) \S.*")
 
@@ -73,6 +74,8 @@ def _missing_tags(query: str, output: str) -> list[str]:
     # A choice is stated as such: "@answer[yes] or @answer[no]".
     names = [name for name, _ in _TAG.findall(query)]
     stated |= {name for name, text in _TAG.findall(output) if names.count(name) > 1 and text.strip()}
+    if _LISTED.search(query):  # A list may be empty.
+        stated |= {name for name, text in _TAG.findall(output) if not text.strip()}
     return [name for name in dict.fromkeys(names) if name not in stated]
 
 

@@ -92,7 +92,8 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
         return Verdict("unverified", "provenance", assumed)
     shown = shown_of(values.get("profiles"))
     asked = "\n".join([query, *texts])
-    if has_input and (reason := unnamed_selection(asked, code, given, shown)):
+    is_english = values.get("language") in (None, "en") or bool(values.get("translation"))
+    if has_input and (reason := unnamed_selection(asked, code, given, shown, is_english=is_english)):
         return Verdict("failed", "provenance", reason)
     return _verdict_on_columns(query, code, values, shown)
 

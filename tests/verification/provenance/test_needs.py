@@ -109,6 +109,14 @@ def test_what_a_program_says_or_shows_that_it_assumes(query: str, code: str, ass
         ("Count from 1.", "count = 1\nstep = 1\nprint(count + step)"),
         ("Estimate pi by chance.", "trials = 1000\nprint(trials)"),
         ("What are 20 % of 80?", "share = 20\nwhole = 80\nprint(share * whole / 100)"),
+        (
+            "How many days until Christmas from 1 October 2024?",
+            "print(date(2024, 12, 25) - date(2024, 10, 1))",
+        ),
+        (
+            "Integrate sin(x) from 0 to pi.",
+            "n = 100000\nprint(sum(sin(i * pi / n) for i in range(n)) * pi / n)",
+        ),
         ("How many days from 24.12.2024 to 06.01.2025?", "print(date(2025, 1, 6) - date(2024, 12, 24))"),
         ("What time is it 3 h after 14:20?", "print(datetime(2000, 1, 2, 14, 20) + timedelta(hours=3))"),
         ("Which weights can these dice show?", "dice = [1, 2, 3, 4, 5, 6]\nprint(dice)"),
