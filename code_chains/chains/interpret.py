@@ -249,12 +249,15 @@ def _program(values: Mapping[str, Any]) -> str:
 
 def _no_answer(values: Mapping[str, Any], reason: str) -> str:
     attempts = values.get("attempts")
-    reason = translate_reason(" ".join(reason.split()), values.get("language"))
+    language = values.get("language")
+    reason = translate_reason(" ".join(reason.split()), language)
     if len(reason) > _MAX_REASON_CHARS:
         reason = reason[:_MAX_REASON_CHARS] + "…"
     execution: Execution | None = values.get("execution")
-    obstacle = find_obstacle(execution) if execution and values.get("language") in (None, "en") else None
-    if obstacle and obstacle.sentence:
+    obstacle = find_obstacle(execution) if execution else None
+    if obstacle and obstacle.kind == "network":  # Nothing that the error says besides is of use.
+        reason = translate_reason(obstacle.sentence, language)
+    elif obstacle and obstacle.sentence and language in (None, "en"):
         reason = f"{obstacle.sentence}\n({reason})"
-    texts = messages_in(values.get("language"))
+    texts = messages_in(language)
     return texts.unanswered.format(attempts=1 if attempts is None else len(attempts), reason=reason)

@@ -214,7 +214,9 @@ class IterateChain(StreamingChain):
         yield {"attempts": [progress.record(Cell(cell["code"], execution, tuple(cell["problems"])))]}
         if not execution.ok and execution.has_effects and not self.repeat_effects:
             progress.stop_reason = "effects"
-        elif execution.ok and missing_inputs(output=execution.output, code=cell["code"]):
+        elif execution.ok and missing_inputs(
+            query=str(values["query"]), output=execution.output, code=cell["code"]
+        ):
             progress.stop_reason = "answered"
 
     def _conclude(self, progress: _Progress, values: State, config: Config, *, is_own: bool) -> Flow:

@@ -25,6 +25,7 @@ _PATTERNS = {
     "selects": r"The program selects (.*), which the question does not name\.",
     "unused": r"The program does not use these values of the question: (`[^`]*`(?:, `[^`]*`)*)\.",
     "no_column": r"Nothing in the data is called (.*); the program used the columns? (.*)\. There are: (.*)\.",
+    "network": r"Programs have no network, except for addresses that the application allows\.",
     "found_nothing": r"The program found nothing\..*",
 }
 """The reasons in English, by the keys of their translations in `data/words.json`."""

@@ -230,6 +230,7 @@ INPUTS = (
     "sales.csv was given but does not reach the output; the program used 100 (line 1) of its own.",
     "The program selects `town` = `Essex`, which the question does not name.",
     "The program does not use these values of the question: `17.5`, `2350`.",
+    "Programs have no network, except for addresses that the application allows.",
     "Nothing in the data is called humidity; the program used the column rain. There are: day, rain.",
 )
 

@@ -16,7 +16,15 @@ from code_chains.verification.provenance.given import Given, Origin, written_num
 
 NOT_GIVEN = "Not given:"
 """How the line begins; models write what follows in the language of the question."""
-_LINE = re.compile(r"^[\W_]*not[ _]given\s*[:：](.+)$", re.IGNORECASE | re.MULTILINE)
+_MARKER = (
+    r"(?:not[ _]given|nicht (?:an)?gegeben|non (?:fourni|donné|dato|fornito)e?|no (?:dado|proporcionado|indicado)"
+    r"|não (?:dado|fornecido)|niet gegeven|nie podano|není (?:zadáno|uvedeno)|не (?:дано|указано|задано)"
+    r"|inte (?:angivet|givet)|verilmedi|未给出|未提供)"
+)
+"""What is prescribed, and how models translate it."""
+_LINE = re.compile(rf"^[\W_]*{_MARKER}\s*[:：](.+)$", re.IGNORECASE | re.MULTILINE)
+_SAID = re.compile(_MARKER, re.IGNORECASE)
+_NOTHING = ("nothing", "none", "n/a", "-", "nichts", "nada", "rien", "niente")
 _SUPPOSING = (
     r"\b(?:assum(?:e|es|ed|ing|ption)\b|let'?s (?:say|suppose)|suppos(?:e|ing)\b|hypothetical"
     r"|annahme|angenommen|nehmen wir|annehmen|supon(?:iendo|gamos|er)|asum(?:o|iendo)"
@@ -45,11 +53,17 @@ _AROUND = " \t*_\"'()"
 _MAX_LINES, _MAX_NEEDS, _MAX_CHARS = 4, 5, 200
 
 
-def missing_inputs(*, output: str = "", code: str = "", reply: str = "") -> tuple[str, ...]:
+def missing_inputs(*, query: str = "", output: str = "", code: str = "", reply: str = "") -> tuple[str, ...]:
     r"""Return what is missing, each once; empty if nothing is said to be.
 
-    Of an output only a short one counts, as it may hold the data of the user; of a program its comments, if it has nothing
-    else; and of a model the reply without a program.
+    Of an output only a short one counts whose words the program has, as it may hold the data of the user; of a program its
+    comments, if it computes nothing; and of a model the reply without a program. A question may itself be about the words.
+
+    Args:
+        query: The question.
+        output: What the program printed, or the error that it raised.
+        code: The program; what is none counts as a reply.
+        reply: What the model said instead.
 
     Example:
         >>> missing_inputs(output="Not given: the price of diesel\n")
@@ -57,20 +71,21 @@ def missing_inputs(*, output: str = "", code: str = "", reply: str = "") -> tupl
         >>> missing_inputs(code="# Not given: diesel price")
         ('diesel price',)
     """
-    is_short = len(output.strip().splitlines()) <= _MAX_LINES
-    return _needs_in(
-        output if is_short else "", code if _is_only_comments(code) else "", "" if code else reply
-    )
+    if _SAID.search(query):
+        return ()
+    is_own = len(output.strip().splitlines()) <= _MAX_LINES and (not code or _SAID.search(code) is not None)
+    said = code if _computes_nothing(code) else ""
+    return _needs_in(output if is_own else "", said, "" if code else reply)
 
 
-def doubted_inputs(code: str) -> tuple[str, ...]:
-    r"""Return what comments of a program say is missing, though it goes on without.
+def doubted_inputs(code: str, query: str = "") -> tuple[str, ...]:
+    r"""Return what comments of a program say is missing, though it goes on without; the question may say so itself.
 
     Example:
         >>> doubted_inputs("price = 0  # Not given: the price of diesel\nprint(50 * price)")
         ('the price of diesel',)
     """
-    return _needs_in(*(comment.string for comment in _comments(code)))
+    return () if _SAID.search(query) else _needs_in(*(comment.string for comment in _comments(code)))
 
 
 def _comments(code: str) -> list[tokenize.TokenInfo]:
@@ -203,6 +218,8 @@ def _assumptions(code: str) -> list[_Assumption]:
     for comment in _comments(code):
         if match := _ASSUMING.search(comment.string):
             text = (match[2] or comment.string).strip(f"{_AROUND}#.,:")[:_MAX_CHARS]
+            if text.casefold() in _NOTHING:
+                continue
             first = comment.start[0]
             end = next((number for number in blank if number > first), len(lines) + 1)
             is_sure = bool(match[1]) and not _READING.search(code)
@@ -239,13 +256,26 @@ def _days_of(call: ast.Call) -> Iterator[str]:
 
 
 def _needs_in(*texts: str) -> tuple[str, ...]:
-    found = (match[1].strip(_AROUND) for text in texts for match in _LINE.finditer(text))
-    return tuple(need[:_MAX_CHARS] for need in dict.fromkeys(found))[:_MAX_NEEDS]
+    found = (_without_marks(match[1]) for text in texts for match in _LINE.finditer(text))
+    needs = (need[:_MAX_CHARS] for need in dict.fromkeys(found) if need.casefold() not in _NOTHING)
+    return tuple(needs)[:_MAX_NEEDS]
 
 
-def _is_only_comments(code: str) -> bool:
-    """Return whether a program has no other statements than texts."""
+def _without_marks(need: str) -> str:
+    need = need.strip(_AROUND)
+    return need.strip("`") if need.count("`") % 2 else need
+
+
+def _computes_nothing(code: str) -> bool:
+    """Return whether a program has no other statements than texts and plain values, or is prose."""
     tree = parse(code)
-    if tree is None or not code.strip():
-        return False
-    return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in tree.body)
+    if tree is None:
+        return len(code.strip().splitlines()) <= _MAX_LINES
+    return bool(code.strip()) and all(map(_is_plain, tree.body))
+
+
+def _is_plain(node: ast.stmt) -> bool:
+    match node:
+        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Assign(value=ast.Constant()):
+            return True
+    return False

@@ -110,7 +110,8 @@ def looked_up(code: str, *, whole: bool = False) -> tuple[str, ...]:
     tree = parse(code)
     if tree is None or any(node.attr in _DERIVING for node in nodes(tree, ast.Attribute)):
         return ()
-    counted = Counter(str(node.value) for node in nodes(tree, ast.Constant))
+    constants = [node.value for node in nodes(tree, ast.Constant)]
+    counted = Counter(str(value) for value in constants if isinstance(value, str) or _is_year(value))
     methods = WHOLE_METHODS if whole else COMPARING_METHODS
     texts = dict.fromkeys(text for text in _compared(tree, methods) if counted[text] == 1)
     return tuple(text for text in texts if _MIN_CHARS <= len(text) <= _MAX_CHARS)[:_MAX_TEXTS]

@@ -87,7 +87,7 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
         is_final = invention.kind == "assumption"
         return Verdict("unverified" if is_final else "failed", "provenance", invention.reason)
     has_input = bool(files or variables)
-    if lacking := (*doubted_inputs(code), *assumed_values(code, given, has_input=has_input)):
+    if lacking := (*doubted_inputs(code, query), *assumed_values(code, given, has_input=has_input)):
         assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
         return Verdict("unverified", "provenance", assumed)
     shown = shown_of(values.get("profiles"))
