@@ -230,7 +230,8 @@ class CodeChain(ConversingChain, Closing):
         if "notes" not in self.output_variables:
             yield {"notes": []}
         language = self.executor.language if self.executor is not None else "python"
-        write = partial(create_receipt, values, language=language)
+        limits = self.executor.limits if self.executor is not None else None
+        write = partial(create_receipt, values, language=language, limits=limits)
         yield {"receipt": (yield RunFunction(write, outcome, config)).to_dict()}
         yield {"usage": meter.usage}
         return outcome

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import hashlib
 import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -26,6 +27,7 @@ from code_chains.analysis.well_known_imports import distribution_of
 from code_chains.errors import InputError, StoreError
 from code_chains.executors.base import Executor
 from code_chains.executors.guest.serialization import size_of
+from code_chains.executors.limits import Limits
 from code_chains.executors.values import (
     check_json_variables,
     describe_variables,
@@ -33,7 +35,7 @@ from code_chains.executors.values import (
     unpack_untrusted,
 )
 from code_chains.inputs import files_on_disk
-from code_chains.records import Record
+from code_chains.records import Artifact, Record
 from code_chains.state import Execution
 from code_chains.storage.files import atomic_write, sha256_file
 from code_chains.verification.numbers import WRITTEN_NUMBER, ascii_digits
@@ -44,6 +46,8 @@ _MAX_OUTPUT_CHARS = 20_000
 _MAX_VALUES = 50
 _MAX_PACKED_ITEMS, _MAX_PACKED_CHARS = 10_000, 100_000
 """Larger values of types that JSON lacks are in a receipt by their checksum only."""
+_TIMED = (".pdf", ".xlsx", ".docx", ".pptx", ".zip", ".gz", ".svg", ".ps", ".eps", ".ods", ".parquet")
+"""Formats in which the time or an identifier stands, so that the same program makes another file each time."""
 _SHOWING = ("print", "pprint", "display")
 
 
@@ -85,12 +89,15 @@ class Receipt(Record):
         language: The language that it is in: `python` or `sql`.
         files: What it was given, by name.
         variables: Its variables that are JSON.
-        packed_variables: Those of other types, such as dates, sets and small tables, as JSON that names the types.
+        packed_variables: Those of other types, such as dates, sets and small tables, each as the text of JSON that names the
+            types.
         other_variables: Checksums of all others, by name.
         stdin: What it could read from its standard input.
         in_session: Whether it ran in a conversation, where earlier programs may have set what it uses.
         output: What it showed, at most 20,000 characters.
         output_sha256: The checksum of the whole.
+        artifacts: Checksums of the files and figures that it made, by name; empty for formats that hold the time.
+        limits: How many seconds and bytes of memory it had.
         answer: The answer in words; empty if no model phrased it.
         values: The numbers of the answer, or without one of the output.
         lines: The lines of the program that show something, from 1.
@@ -107,12 +114,14 @@ class Receipt(Record):
     language: str
     files: dict[str, GivenFile]
     variables: dict[str, Any]
-    packed_variables: dict[str, Any]
+    packed_variables: dict[str, str]
     other_variables: dict[str, str]
     stdin: str
     in_session: bool
     output: str
     output_sha256: str
+    artifacts: dict[str, str]
+    limits: dict[str, float]
     answer: str
     values: tuple[StatedValue, ...]
     lines: tuple[int, ...]
@@ -155,7 +164,11 @@ class Comparison:
 
 
 def create_receipt(
-    given: Mapping[str, Any], outcome: Mapping[str, Any], *, language: str = "python"
+    given: Mapping[str, Any],
+    outcome: Mapping[str, Any],
+    *,
+    language: str = "python",
+    limits: Limits | None = None,
 ) -> Receipt:
     """Return the receipt of an answer.
 
@@ -163,6 +176,7 @@ def create_receipt(
         given: The question with its `files` (paths), `variables` and `stdin`, and the `session` if there was one.
         outcome: What the chain added: `code`, `execution`, `verdict`, and if present `answer` and `notes`.
         language: The language of the program.
+        limits: What the program was allowed, if that is known.
     """
     execution: Execution = outcome["execution"]
     code, output = _valid(str(outcome.get("code") or "")), execution.output
@@ -180,6 +194,8 @@ def create_receipt(
         "in_session": given.get("session") is not None,
         "output": _valid(output[:_MAX_OUTPUT_CHARS]),
         "output_sha256": _sha256(output),
+        "artifacts": _checksums(execution.artifacts),
+        "limits": {"seconds": limits.seconds, "memory": limits.memory_bytes} if limits else {},
         "answer": answer,
         "values": tuple(_values(answer or output, output)),
         "lines": tuple(_showing_lines(code)) if language == "python" else (),
@@ -203,7 +219,9 @@ def read_receipt(source: str | os.PathLike[str] | Mapping[str, Any]) -> Receipt:
     """
     try:
         data = dict(source) if isinstance(source, Mapping) else json.loads(_text_of(source))
-        if isinstance(data, dict) and data.get("format", FORMAT) != FORMAT:
+        if not isinstance(data, dict):
+            raise InputError("This is no receipt of an answer: it must be a JSON object.")
+        if data.get("format", FORMAT) != FORMAT:
             raise InputError(f"This receipt has the form {data['format']!r}; this version reads {FORMAT!r}.")
         receipt = Receipt.from_dict(data)
     except ValidationError as error:
@@ -212,7 +230,7 @@ def read_receipt(source: str | os.PathLike[str] | Mapping[str, Any]) -> Receipt:
         raise InputError(f"This is no receipt of an answer: {place}: {first['msg']}.") from error
     except (ValueError, TypeError, RecursionError) as error:
         remedy = "Pass the JSON of one, result['receipt'], or pathlib.Path(…) for a file."
-        raise InputError(f"This is no receipt of an answer: {error}. {remedy}") from error
+        raise InputError(f"This is no receipt of an answer: {str(error).rstrip('.')}. {remedy}") from error
     if receipt.checksum() != receipt.sha256:
         raise InputError("The receipt was changed after it was written: its checksum is another one.")
     return receipt
@@ -222,9 +240,22 @@ def _text_of(source: str | os.PathLike[str]) -> str:
     if isinstance(source, str):
         return source
     try:
-        return Path(source).read_text(encoding="utf-8")
+        return decoded(Path(source).read_bytes())
     except OSError as error:
         raise InputError(f"The receipt cannot be read: {error}") from error
+
+
+def decoded(data: bytes) -> str:
+    """Return the text of a receipt or a results file, as editors and shells save it: in UTF-8, or UTF-16 with its mark.
+
+    Raises:
+        InputError: It is in another encoding, or no text.
+    """
+    encoding = "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InputError("The receipt is no text in UTF-8. Save it again in this encoding.") from error
 
 
 def run_again(
@@ -256,20 +287,58 @@ def run_again(
 
 
 def _compared(receipt: Receipt, again: Execution) -> Comparison:
-    if _sha256(again.output) == receipt.output_sha256:
-        return Comparison("same", "The program shows the same again.")
+    shows_same = _valid(again.output[:_MAX_OUTPUT_CHARS]) == receipt.output
+    if shows_same and _sha256(again.output) == receipt.output_sha256:
+        return _compared_artifacts(receipt, again)
     if not again.ok:
-        return Comparison("different", f"The program fails now: {again.summary}")
+        return Comparison(
+            "different", f"The program fails now: {again.summary}{_limits_then(receipt, again)}"
+        )
     shown = again.output.strip()[:200]
     if not is_repeatable(receipt.program):
         return Comparison("different", f"The program depends on time or chance. It shows now: {shown}")
+    return Comparison("different", f"The program shows now: {shown}{_because(receipt)}")
+
+
+def _compared_artifacts(receipt: Receipt, again: Execution) -> Comparison:
+    made = _checksums(again.artifacts)
+    if missing := sorted(receipt.artifacts.keys() - made.keys()):
+        return Comparison("different", f"The program does not make these files now: {', '.join(missing)}.")
+    others = [name for name, checksum in receipt.artifacts.items() if made[name] != checksum]
+    if not others:
+        return Comparison("same", "The program shows the same again.")
+    reason = f"These files have another content now: {', '.join(others)}."
+    chance = "" if is_repeatable(receipt.program) else " The program depends on time or chance."
+    return Comparison("different", f"{reason}{chance or _because(receipt)}")
+
+
+def _because(receipt: Receipt) -> str:
     changed = _changed_versions(receipt)
-    because = f" These versions differ: {', '.join(changed)}." if changed else ""
-    return Comparison("different", f"The program shows now: {shown}{because}")
+    return f" These versions differ: {', '.join(changed)}." if changed else ""
+
+
+def _limits_then(receipt: Receipt, again: Execution) -> str:
+    """Return what a program had of what it ran out of."""
+    if again.status == "timeout" and "seconds" in receipt.limits:
+        return f" It had {receipt.limits['seconds']:g} seconds then."
+    if again.status == "memory" and "memory" in receipt.limits:
+        return f" It had {receipt.limits['memory'] / 2**20:g} MB then."
+    return ""
+
+
+def _checksums(artifacts: Iterable[Artifact]) -> dict[str, str]:
+    return {
+        artifact.name: ""
+        if artifact.name.casefold().endswith(_TIMED)
+        else hashlib.sha256(artifact.data).hexdigest()
+        for artifact in artifacts
+    }
 
 
 def _obstacle(receipt: Receipt, executor: Executor, files: Mapping[str, Any]) -> str:
     """Return why a program cannot be run as it was; empty if it can."""
+    if not receipt.program.strip():
+        return "There is no program: nothing was computed."
     if receipt.in_session and (names := names_from_elsewhere(receipt.program)):
         return f"The program ran in a conversation, after others that set {', '.join(sorted(set(names)))}."
     if receipt.language != executor.language:
@@ -298,10 +367,10 @@ def _file(path: Any) -> GivenFile:
     return GivenFile(sha256_file(Path(path)), os.stat(path).st_size)
 
 
-def _variables(variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+def _variables(variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
     """Return the variables that are JSON, those that JSON describes with their types, and checksums of the others."""
     plain: dict[str, Any] = {}
-    packed: dict[str, Any] = {}
+    packed: dict[str, str] = {}
     others: dict[str, str] = {}
     for name, value in variables.items():
         try:
@@ -317,30 +386,29 @@ def _variables(variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
     return plain, packed, others
 
 
-def _check_text(value: Any) -> str:
-    """Return JSON; raise `ValueError` for what it has no word for: broken text and the longest integers."""
-    text = json.dumps(value, ensure_ascii=False)
-    text.encode()
-    return text
+def _check_text(value: Any) -> None:
+    """Raise `ValueError` for what JSON has no word for: broken text, the longest integers, and infinity."""
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
 
 
-def _packed(name: str, value: Any) -> Any:
-    """Return a value as JSON that names its types; None if it is too large or cannot be so."""
+def _packed(name: str, value: Any) -> str | None:
+    """Return a value as the text of JSON that names its types; None if it is too large or cannot be so."""
     with suppress(InputError, ValueError):
         if size_of(value) <= _MAX_PACKED_ITEMS:
-            packed = pack_value(name, value)
-            return packed if len(_check_text(packed)) <= _MAX_PACKED_CHARS else None
+            text = json.dumps(pack_value(name, value), ensure_ascii=False)
+            text.encode()
+            return text if len(text) <= _MAX_PACKED_CHARS else None
     return None
 
 
-def _unpacked(packed: Mapping[str, Any]) -> dict[str, Any]:
+def _unpacked(packed: Mapping[str, str]) -> dict[str, Any]:
     """Return packed variables.
 
     Raises:
         InputError: One is no packed value: anybody may have written the receipt.
     """
     try:
-        return {name: unpack_untrusted(json.dumps(value).encode()) for name, value in packed.items()}
+        return {name: unpack_untrusted(text.encode()) for name, text in packed.items()}
     except LookupError as error:
         raise InputError(f"A variable of the receipt cannot be read: {error}") from error
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from code_chains import InputError, SandboxExecutor, create_code_chain
 from code_chains.apps.terminal.cli import cli
+from code_chains.executors import Limits
 from code_chains.receipts import Receipt, create_receipt, read_receipt, run_again, save_receipt
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -123,7 +124,7 @@ def test_variables_that_are_too_large_are_in_it_by_their_checksum(module_sandbox
 def test_a_variable_that_somebody_wrote_into_a_receipt_is_checked(
     receipt: Receipt, module_sandbox: SandboxExecutor, sales: Path
 ) -> None:
-    forged = replace(receipt, packed_variables={"factor": {"builtins.range": [0, 10**12, 1, 1]}})
+    forged = replace(receipt, packed_variables={"factor": '{"builtins.range": [0, 1000000000000, 1, 1]}'})
     with pytest.raises(InputError, match="variable of the receipt cannot be read"):
         run_again(forged, module_sandbox, files=[sales])
 
@@ -232,3 +233,78 @@ def test_without_a_phrased_answer_the_values_are_those_of_the_output(sandbox: Sa
 
     outcome = {"code": "print(6 * 7)", "execution": execution, "verdict": Verdict("unverified", "none", "")}
     assert [value.text for value in create_receipt({"query": "?"}, outcome).values] == ["42"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import random, pathlib\npathlib.Path('out.csv').write_text(str(random.random()))\nprint('Saved')",
+        "import matplotlib.pyplot as plt\nimport numpy as np\nplt.plot(np.random.rand(9))\nplt.show()\nprint('Drawn')",
+    ],
+    ids=["file", "figure"],
+)
+def test_files_and_figures_that_a_program_makes_are_compared(
+    module_sandbox: SandboxExecutor, code: str
+) -> None:
+    comparison = run_again(ask(module_sandbox, code, {})["receipt"], module_sandbox)
+    assert (comparison.status, "another content" in comparison.reason) == ("different", True)
+    assert "time or chance" in comparison.reason
+
+
+def test_a_figure_that_is_made_again_is_the_same(module_sandbox: SandboxExecutor) -> None:
+    code = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.savefig('a.png')\nprint('Drawn')"
+    assert run_again(ask(module_sandbox, code, {})["receipt"], module_sandbox).status == "same"
+
+
+@pytest.mark.parametrize(
+    "value", [[1.0, float("nan"), 2.0], {"x": float("inf")}, np.array([float("nan"), 1.0])]
+)
+def test_infinity_and_what_is_no_number_are_given_again(module_sandbox: SandboxExecutor, value: Any) -> None:
+    receipt = ask(module_sandbox, "print(x)", {"variables": {"x": value}})["receipt"]
+    assert run_again(json.loads(json.dumps(receipt)), module_sandbox).status == "same"
+
+
+def test_what_is_shown_as_the_output_is_that_of_the_run(module_sandbox: SandboxExecutor) -> None:
+    receipt = read_receipt(ask(module_sandbox, "print(sum(range(1, 6)))", {})["receipt"])
+    edited = replace(receipt, output="16", values=())
+    forged = replace(edited, sha256=edited.checksum())
+    assert run_again(read_receipt(forged.to_dict()), module_sandbox).status == "different"
+
+
+def test_a_receipt_without_a_program_proves_nothing(module_sandbox: SandboxExecutor) -> None:
+    receipt = read_receipt(ask(module_sandbox, "print(1)", {})["receipt"])
+    comparison = run_again(replace(receipt, program=" "), module_sandbox)
+    assert (comparison.status, "no program" in comparison.reason) == ("unknown", True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_receipt_is_read_as_editors_and_shells_save_it(
+    receipt: Receipt, tmp_path: Path, encoding: str
+) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(receipt.to_dict()), encoding=encoding)
+    assert read_receipt(path) == receipt
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\x00\x01", b"null", b"5", b"[1]", '{"question": "\xe4"}'.encode("latin-1")]
+)
+def test_what_is_no_receipt_is_told_in_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(content)
+    done = CliRunner().invoke(cli, ["verify", str(path)])
+    assert (done.exit_code != 0, len(done.output.strip().splitlines())) == (True, 1)
+
+
+def test_the_limits_that_a_program_had_and_files_in_folders_are_used_again(tmp_path: Path) -> None:
+    with SandboxExecutor(limits=Limits(memory="1G")) as executor:
+        code = "data = bytearray(700 << 20)\nprint(open('data/sales.csv').read())"
+        result = ask(executor, code, {"files": {"data/sales.csv": SALES}})
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sales.csv").write_bytes(SALES)
+    save_receipt(result["receipt"], tmp_path / "r.json")
+    done = CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json")])
+    assert done.output.splitlines()[-1] == "same: The program shows the same again."
+    (tmp_path / "data").rename(tmp_path / "elsewhere")
+    given = ["--file", str(tmp_path / "elsewhere" / "sales.csv")]
+    assert CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json"), *given]).exit_code == 0

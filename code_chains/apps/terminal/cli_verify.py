@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from code_chains.apps.terminal.cli_options import echo, file_option, files_by_name, handle_errors
 from code_chains.errors import InputError
+
+if TYPE_CHECKING:
+    from code_chains.executors import Executor
+    from code_chains.receipts import Receipt
+
+_MAX_SECONDS, _MAX_MEMORY = 600.0, 4 << 30
 
 
 @click.command()
@@ -27,20 +36,45 @@ def verify(receipt: Path, answer_id: str | None, files: tuple[str, ...]) -> None
     Example: code-chains verify receipt.json --file sales.csv
     """
     from code_chains.arguments import resolve_executor
-    from code_chains.receipts import read_receipt, run_again
+    from code_chains.receipts import decoded, read_receipt, run_again
 
-    text = receipt.read_text(encoding="utf-8")
+    text = decoded(receipt.read_bytes())
     given = read_receipt(text if answer_id is None else _receipt_of(text, answer_id))
-    # Invariant: a receipt names no file outside of its own folder.
-    beside = {name: receipt.parent / name for name in given.files if Path(name).name == name}
-    beside = {name: path for name, path in beside.items() if path.is_file()}
-    with resolve_executor(given.language if given.language == "sql" else "strongest") as executor:
-        comparison = run_again(given, executor, files={**beside, **files_by_name(files)})
+    found = {**_beside(given, receipt.parent), **_by_name_in(given, files_by_name(files))}
+    language = given.language if given.language == "sql" else "strongest"
+    with resolve_executor(language) as executor, _with_limits(executor, given) as limited:
+        comparison = run_again(given, limited, files=found)
     echo(f"Question: {given.question}")
     echo(f"Answer: {given.answer or given.output.strip()}")
     echo(f"Verdict then: {given.verdict['status']}: {given.verdict['reason']}")
     click.echo(f"{comparison.status}: {comparison.reason}")
     sys.exit(0 if comparison.status == "same" else 1)
+
+
+def _beside(receipt: Receipt, folder: Path) -> dict[str, Path]:
+    """Return the files of a receipt that lie beside it, also in folders there."""
+    paths = {name: folder / name for name in receipt.files}
+    # Invariant: a receipt names no file outside of its own folder, and no link leads out of it.
+    root = folder.resolve()
+    return {
+        name: path for name, path in paths.items() if path.is_file() and path.resolve().is_relative_to(root)
+    }
+
+
+def _by_name_in(receipt: Receipt, files: Mapping[str, Path]) -> dict[str, Path]:
+    """Return files by their names in a receipt, of which they may be the last part: `data/sales.csv`."""
+    names = {Path(name).name: name for name in receipt.files}
+    return {name if name in receipt.files else names.get(name, name): path for name, path in files.items()}
+
+
+def _with_limits(executor: Executor, receipt: Receipt) -> Executor:
+    """Return an executor with the limits that the program had, up to ten minutes and 4 GB."""
+    now = executor.limits
+    seconds = max(now.seconds, min(receipt.limits.get("seconds", 0), _MAX_SECONDS))
+    memory = max(now.memory_bytes, min(int(receipt.limits.get("memory", 0)), _MAX_MEMORY))
+    if (seconds, memory) == (now.seconds, now.memory_bytes):
+        return executor
+    return executor.with_limits(replace(now, seconds=seconds, memory=memory))
 
 
 def _receipt_of(results: str, answer_id: str) -> str:
