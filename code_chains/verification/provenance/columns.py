@@ -45,8 +45,9 @@ _ATTRIBUTES = words(
 """What things have in columns of their own, and no identifier tells."""
 _AGGREGATING = words("mean sum median max min idxmax idxmin std var")
 _MEASURE = re.compile(
-    r"(?:.*[_ ])?(?:amount|value|total|reading|measurement|[kmg]?wh?|k?g|[kcm]?m|m?l|lit(?:er|re)s?|h|hours?|min(?:utes)?"
-    r"|s|sec(?:onds)?|eur|usd|gbp|chf|pct|percent|degrees?|celsius|mph|kmh)",
+    r"(?:(?:total|net|gross|daily|used|all|sum|avg|mean)[_ ])?(?:[kcm]?m|k?g|m?l|s|sec(?:onds)?|degrees?|celsius|mph|kmh)"
+    r"|(?:.*[_ ])?(?:amount|value|total|reading|measurement|[kmg]?wh?|lit(?:re|er)s?|h|hours?|min(?:utes)?"
+    r"|eur|usd|gbp|chf|pct|percent)",
     re.IGNORECASE,
 )
 """A column that is called by its unit may hold whatever is asked for."""

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
 from code_chains.analysis.parsing import arguments_of, names_in, nodes, positional_parameters
-from code_chains.verification.provenance.given import Given, Origin
+from code_chains.verification.provenance.given import Given, Origin, written_numbers
 from code_chains.verification.provenance.tokens import (
     ASKING_ABOUT_FILES,
     CARRYING,
@@ -16,6 +16,7 @@ from code_chains.verification.provenance.tokens import (
     LABELLING,
     NONE,
     OPENING,
+    PARSING,
     PATHS,
     RANDOM,
     SHOWING,
@@ -231,11 +232,18 @@ class Expressions:
 
     def _with_made_up(self, node: ast.expr, tokens: Tokens, leaves: list[ast.expr]) -> Tokens:
         """Return the origins of a display: if most of its constants were not given, it is made up, else a table."""
+        leaves = [leaf for leaf in leaves if not _is_label(leaf)]
         own = list(filter(self._is_own, leaves))
-        if len(own) < _MIN_ELEMENTS or len(own) * 2 <= len(leaves):
+        # A single text that a word of the question stands for is a fact: `{"Australia": "Canberra"}`.
+        is_fact = isinstance(node, ast.Dict) and any(map(_is_text, own)) and self._names_given(node.keys)
+        if len(own) < (1 if is_fact else _MIN_ELEMENTS) or len(own) * 2 <= len(leaves):
             return _without(tokens, Kind.UNKNOWN) if len(leaves) >= _MIN_TABLE else tokens
         shown = ", ".join(ast.unparse(leaf)[:20] for leaf in own[:2])
         return tokens | {Token(Kind.DATA, f"{shown}, …", node.lineno)}
+
+    def _names_given(self, keys: Iterable[ast.expr | None]) -> bool:
+        texts = (key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+        return any(len(text) > 2 and self._given.holds(text) for text in texts)
 
     def _is_own(self, leaf: ast.expr) -> bool:
         if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str):
@@ -281,9 +289,19 @@ class Expressions:
             tokens |= {Token(Kind.RANDOM, ast.unparse(node)[:40], node.lineno)}
         if any(token.kind is Kind.PATH for token in tokens):
             tokens |= SOURCE
-        tables = [token for token in tokens if token.kind is Kind.TEXT and TABLE.search(token.shown)]
+        texts = [token for token in tokens if token.kind is Kind.TEXT]
+        tables = [token for token in texts if TABLE.search(token.shown) or self._is_listing(name, token)]
         data = {Token(Kind.DATA, token.shown.split("\n")[0], token.line) for token in tables}
         return tokens | COMPUTED | data
+
+    def _is_listing(self, name: str, token: Token) -> bool:
+        """Return whether a function takes apart a text whose numbers are the program's own."""
+        numbers = {self._given.origin(number) for number in written_numbers(token.shown)}
+        return (
+            name in PARSING
+            and len(numbers - {Origin.GIVEN}) > 0
+            and token.shown.count(" ") + token.shown.count(",") > 1
+        )
 
     def _value_of_keyword(self, keyword: ast.keyword) -> Tokens:
         """Return the origins of an argument by keyword: constants are options, unless their name is that of a quantity."""
@@ -334,6 +352,18 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield member.asname or member.name, (origin.module or member.name).split(".")[0]
 
 
+def _is_label(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and len(node.value.strip()) < _MIN_ELEMENTS
+    )
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
 def _parameters(function: Function) -> list[str]:
     names = positional_parameters(function)
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
@@ -374,6 +404,8 @@ def _leaves(elements: Iterable[ast.expr]) -> Iterator[ast.expr]:
             case ast.List(elts=nested) | ast.Tuple(elts=nested) | ast.Set(elts=nested):
                 yield from _leaves(nested)
             case ast.Dict(values=nested):
+                yield from _leaves(nested)
+            case ast.Call(func=ast.Name(id=name), args=nested) if name[:1].isupper():  # A record of a class.
                 yield from _leaves(nested)
             case _:
                 yield element

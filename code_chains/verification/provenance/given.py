@@ -39,6 +39,24 @@ _OTHER_BASE = re.compile(
     re.I,
 )
 _WITHOUT_ZERO = re.compile(r"(?<![\w.,])\.\d+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_OPENING_WORDS = (
+    "the",
+    "it",
+    "yes",
+    "no",
+    "in",
+    "at",
+    "on",
+    "an",
+    "there",
+    "this",
+    "that",
+    "with",
+    "they",
+    "their",
+    "have",
+)
 _SPELLED = re.compile(r"(?<![^\W_])(?:'([^'\n]{2,60})'|\"([^\"\n]{2,60})\"|([A-Z]{3,40})(?![^\W_]))")
 """Words in quotation marks or in capitals, whose letters may be counted."""
 _ORDINARY = re.compile(r"\d+(?:\.\d+)?")
@@ -94,10 +112,15 @@ class Given:
         return list(dict.fromkeys(itertools.islice(stated, _MAX_NUMBERS)))
 
     @cached_property
+    def states_percent(self) -> bool:
+        """Whether a percentage is stated."""
+        return _PERCENT.search(self._text) is not None
+
+    @cached_property
     def _stated(self) -> set[float]:
         """The stated numbers, in percent, thousands and millions, too, and percentages that are added or taken off."""
         stated = list(self.numbers)
-        if _PERCENT.search(self._text):
+        if self.states_percent:
             stated += (1 + sign * value / 100 for value in self.numbers for sign in (1, -1))
         # A 1 in other units would be any power of ten.
         scaled = {_rounded(value * scale) for value in stated if value != 1.0 for scale in _SCALES}
@@ -162,6 +185,12 @@ class Given:
             return False
         is_whole = folded(text.strip()) in self._folded
         return is_whole or len(words & self._words) * 2 > len(words) or not words
+
+    def holds_each_word_of(self, text: str) -> bool:
+        """Return whether each longer word and each name of a text was given, or begins like one that was."""
+        known = {word[:4] for word in self._words}
+        said = [word for word in _WORD.findall(text) if len(word) > 3 or word.istitle()]
+        return all(folded(word)[:4] in known or folded(word) in _OPENING_WORDS for word in said)
 
     def mentions(self, name: str) -> bool:
         """Return whether a longer word of a name was given, in the singular or the plural."""

@@ -37,6 +37,13 @@ _HOW_TO = re.compile(
     r"|cómo (?:puedo|se)|comment (?:faire|puis)|come (?:posso|si)|как (?:можно|сделать))\b|如何|怎么|どうやって|어떻게",
     re.IGNORECASE,
 )
+_RATE = re.compile(
+    r"\b(?:tips?\b|vat\b|tax|net (?:salary|pay|income|wage)|take.home|interest|discount|commission|exchange|currenc"
+    r"|fee\b|call\b|mehrwertsteuer|mwst|steuer|zins|rabatt|trinkgeld|provision|iva\b|tva\b|impuesto|propina|descuento|impôt|intérêt|remise"
+    r"|francs?\b|dollars?\b.*\beuros?\b|euros?\b.*\b(?:dollars?|pounds|francs?|yen)\b|pounds?\b.*\beuros?\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Questions that need a rate."""
 _DRAWING = re.compile(
     r"\b(?:draw|paint|sketch|ascii|fractal|logo|zeichne|dibuja|dessine|disegna|нарисуй)\b", re.I
 )
@@ -96,7 +103,8 @@ def find_invention(
     # With two numbers, a question may be a calculation of its own.
     needs_input = is_first and len(Given(query).numbers) < 2
     inputs = [*files, *(f"`{name}`" for name in names)]
-    return _Decision(tokens, given, inputs, needs_input, allows_chance).find()
+    asks_with_rate = _RATE.search(query) is not None
+    return _Decision(tokens, given, inputs, needs_input, allows_chance, asks_with_rate).find()
 
 
 def names_from_elsewhere(code: str) -> list[str]:
@@ -115,11 +123,14 @@ class _Decision:
     inputs: list[str]
     needs_input: bool
     allows_chance: bool
+    asks_with_rate: bool
 
     def find(self) -> Invention | None:
         kinds = {token.kind for token in self.tokens}
         own = self._of(Kind.UNKNOWN, Kind.TEXT, Kind.DATA, Kind.WEAK, Kind.QUANTITY)
         if not kinds & {Kind.COMPUTED, Kind.SOURCE, Kind.RANDOM}:
+            # A sentence that repeats the question and adds a word is the model's as well.
+            own += [token for token in self._of(Kind.GIVEN) if not self.given.holds_each_word_of(token.shown)]
             return self._uncomputed([*own, *self._of(Kind.DERIVED, Kind.KNOWN)])
         if (
             self.inputs
@@ -127,7 +138,9 @@ class _Decision:
             and (own or (self.needs_input and Kind.GIVEN not in kinds))
         ):
             return self._ignored(own)
-        if not kinds & {Kind.SOURCE, Kind.GIVEN} and self._is_made_up(kinds):
+        has_data = Kind.DATA in kinds and not any(map(_is_number, self._of(Kind.GIVEN)))
+        is_made_up = has_data or (Kind.GIVEN not in kinds and self._is_made_up(kinds))
+        if is_made_up and Kind.SOURCE not in kinds:
             return self._made_up()
         return self._assumed()
 
@@ -162,12 +175,21 @@ class _Decision:
         return Invention("ignored", f"{self.inputs[0]} was given but does not reach the output{used}.")
 
     def _assumed(self) -> Invention | None:
-        doubtful = self._of(Kind.QUANTITY) or self._of(Kind.UNKNOWN)
+        doubtful = self._of(Kind.QUANTITY) or self._of(Kind.UNKNOWN) or self._shares()
         if copied := [token for token in doubtful if self.given.is_example(token.shown)]:
             return Invention("example", f"{_listed(copied)} comes from an example, not from the question.")
         if doubtful:
             return Invention("assumption", f"The program assumes {_listed(doubtful)}, which was not given.")
         return None
+
+    def _shares(self) -> list[Token]:
+        """Return the common fractions in place of a rate that the question asks with and does not state."""
+        weak = self._of(Kind.WEAK) if self.asks_with_rate and not self.given.states_percent else []
+        return [token for token in weak if token.shown.startswith("0.")]
+
+
+def _is_number(token: Token) -> bool:
+    return token.shown[:1].isdigit()
 
 
 def _listed(tokens: Iterable[Token]) -> str:

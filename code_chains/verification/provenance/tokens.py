@@ -30,6 +30,8 @@ OPENING = words(
     "glob iglob rglob listdir scandir iterdir walk argv stdin input eval exec globals locals vars import_module __import__"
 )
 """Names by which a program may reach what was given without naming it."""
+PARSING = words("split loads StringIO fromstring literal_eval splitlines")
+"""Functions that take a text apart."""
 RANDOM = re.compile(r"(?:^|\.)(?:random|secrets|faker|rng|default_rng|uuid4|urandom)\b", re.IGNORECASE)
 TABLE = re.compile(r"[,;|\t{\[].*\n.*[,;|\t}\]]|\n.*\n", re.DOTALL)
 """A text of several lines with separators, or of many lines: data in a program."""

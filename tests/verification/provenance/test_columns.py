@@ -27,6 +27,12 @@ READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date
     ("query", "profile", "code", "missing"),
     [
         ("What is the mean humidity in weather.csv?", WEATHER, "print(df['rain'].mean())", "humidity"),
+        (
+            "What was the average humidity?",
+            "columns: `day` (date), `rain_mm` (float)",
+            "print(df['rain_mm'].mean())",
+            "humidity",
+        ),
         ("What was the average air pressure?", WEATHER, "print(df.temp.mean())", "air"),
         ("On which day was the wind strongest?", WEATHER, "print(df.loc[df.rain.idxmax()])", "wind"),
         ("How many hours of sunshine are there?", WEATHER, "print((df.rain == 0).sum())", "sunshine"),

@@ -15,6 +15,8 @@ from code_chains.verification.provenance import Given, find_invention
 
 SALES = ("sales.csv",)
 UNCOMPUTED = [
+    ("What is the capital of France?", "print('The capital of France is Paris.')"),
+    ("Who won the 2022 World Cup?", "print('Argentina won the 2022 World Cup')"),
     ("Who won the last World Cup?", "print('Germany won')"),
     ("What is the population of Norway?", "population = 5400000\nprint(population)"),
     ("How tall is Mount Everest?", "def height():\n    return 8849\nprint('Height in m:', height())"),
@@ -24,6 +26,19 @@ UNCOMPUTED = [
     ("¿Cuál es la capital de Perú?", "print('Lima')"),
 ]
 MADE_UP = [
+    ("What is the average height?", "h = [int(x) for x in '165 172 180'.split()]\nprint(sum(h) / len(h))"),
+    (
+        "Who is tallest?",
+        "class Student:\n    def __init__(self, n, h):\n        self.h = h\nst = [Student('A', 165), Student('B', 181)]\nprint(max(st, key=lambda s: s.h))",
+    ),
+    (
+        "What was sold?",
+        "import json\nd = json.loads('[{\"n\": 57}, {\"n\": 83}]')\nprint(sum(x['n'] for x in d))",
+    ),
+    (
+        "What is the capital of Australia?",
+        "def f(c):\n    d = {'Australia': 'Canberra'}\n    return d.get(c)\nprint(f('Australia'))",
+    ),
     ("What is the total amount?", "amounts = [100, 200, 300]\nprint('The total amount is', sum(amounts))"),
     ("Which region sold most?", "s = {'North': 1200, 'South': 1510}\nprint(max(s, key=s.get))"),
     (
@@ -40,6 +55,9 @@ MADE_UP = [
     ),
 ]
 ASSUMED = [
+    ("How much tip should I give on $70?", "print(70 * 0.2)"),
+    ("What is the net salary of a gross of 4000?", "print(4000 * 0.75)"),
+    ("How many euros are 100 Swiss francs?", "print(100 * 0.95)"),
     ("A recipe is for 4. How much flour for 10?", "flour_per_person = 200\nprint(flour_per_person * 10)"),
     (
         "The van costs 45 a day plus a charge for every mile. What are 3 days?",
@@ -66,6 +84,10 @@ ASSUMED = [
     ("How many litres fill a pool to 45 cm?", "liter_per_cm = 0.5\nprint(45 * liter_per_cm)"),
 ]
 IGNORED = [
+    (
+        "Which user is the oldest?",
+        "import json\nd = json.load(open('sales.csv'))\nprint('Bo is the oldest user.')",
+    ),
     ("What is the total?", "import pandas as pd\nprint(pd.DataFrame({'amount': [100, 217]}).amount.sum())"),
     ("How many rows has the file?", "print(120)"),
     ("What is the mean price in sales.csv?", "print('The mean price is 15.5')"),
@@ -93,6 +115,7 @@ HONEST = [
     ("1千2百円の3割引は?", "print(1200 * 0.7)", ()),
     ("家賃が68,000円、水道代が2,900円です。合わせて?", "print(68000 + 2900)", ()),
     ("A dog takes .5 hours a day. How long for 7 dogs?", "hours_per_dog = 0.5\nprint(7 * hours_per_dog)", ()),
+    ("What is left of 80 dollars after a 20 % tip?", "print(80 - 80 * 20 * 0.01)", ()),
     ("How tall is 4 feet in inches?", "height = 4 * 12\nprint(height)", ()),
     ("Wie viel ist zweihundertfünfzig durch zehn?", "print(250 / 10)", ()),
     ("Quanto fa trecento più quarantacinque?", "print(300 + 45)", ()),
