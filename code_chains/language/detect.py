@@ -57,7 +57,9 @@ _SCRIPTS = {
 
 
 _FOREIGN_SIGNS = re.compile(
-    r"[æøőűģķļņėųāēī]|[ђјљњћџѓќѕәғқңөұүһў]|[ٹڈڑےںھێۆڵڕښږځڅډړۍ]|ळ|\b(?:е|колко|колико|aký|aká|aké|ktor[ýáé])\b",
+    r"[æøőűģķļņėųāēīľĺŕ]|[ђјљњћџѓќѕәғқңөұүһў]|[ٹڈڑےںھہێۆڵڕښږځڅډړۍ]|ळ|\b(?:е|колко|колико|aký|aká|aké|ktor[ýáé]|riadk\w*"
+    r"|брой|редове|общ[ао]|средн[ао](?:та|то)?|просечна|вкупно|колку|एकूण|सरासरी|किती|आहे|कति"
+    r"|hvilke[nt]|hvor|hvad|hva|gennemsnit\w*|gjennomsnitt\w*|antall|ilan|magkano|ang)\b",
     re.IGNORECASE,
 )
 """Letters and words of other languages than those supported, in the scripts of these."""
@@ -87,7 +89,7 @@ _PAIRS = (
         re.compile("[іїєґ]", re.IGNORECASE),
         re.compile(
             r"\b(?:як|яка|яке|який|сума|суму|суми|порахуй|посортуй|обчисл\w*|знайди|що|це|таблиця|середнє|медіана|намалюй"
-            r"|добуток|кожного|чи|або|продаж[іу]?|рядок|стовпець|просте|всього|зараз|тепер)\b",
+            r"|добуток|кожного|чи|або|продаж[іу]|рядок|стовпець|просте|всього|зараз|тепер)\b",
             re.IGNORECASE,
         ),
     ),
@@ -104,14 +106,20 @@ _PAIRS = (
         re.compile(
             "[价总计值么对这为个额图销时问请让说读写转换过还从单龄颜统线应该没样经给结组级编语词识认记设证试详误连运进远选间际难页项预频风们优传亿两业书产仅的你找總數個這們與對圖銷吗呢到是哪]"
         ),
-        re.compile("[売図値価検対総単変戻込択発経県実処両応続絵読転録験毎覧観画円枠]"),
+        re.compile("[売図値価検対総単変戻込択発経県実処両応続絵読転録験毎覧観画円枠歳何]"),
         re.compile("合計|平均|計算|表示|件数|中央値|割合|一覧|月別"),
     ),
 )
 _A_WORD_IN_SIGNS = 3
 """How many Latin letters say as much as one Chinese, Japanese or Korean sign."""
 _SCRIPT_SHARE = 1 / 3
-_SURE = 0.5
+_SURE, _SURE_OF_FEW = 0.5, 0.9
+_SHORT = 3
+"""Up to how many words a question is short."""
+_OF_MANY = frozenset(
+    re.findall(r"\w+", "as van la le el il lo les las los die das un una do da de en is in dan den per os")
+)
+"""Words that stand in names and in other languages as well."""
 
 _FEW = 8
 """Up to how many words the words below tell more than the model."""
@@ -123,7 +131,7 @@ _WORDS = {
         "de": "summe mittelwert durchschnitt median liste diagramm sortiere berechne zeige zeichne zähle wie was ist sind"
         " die der das von bis und in zahlen zahl wörter prim primzahl primzahlen gerade ungerade tabelle zeile spalte"
         " umsatz verkäufe monat jahr fläche kreis radius jetzt",
-        "en": "sum mean median average sort count area circle radius prime primes number numbers integer integers even odd"
+        "en": "a sum mean median average sort count area circle radius prime primes number numbers integer integers even odd"
         " below above rows columns table word words file files who what which how many is are in the of and from to by"
         " show find draw each month year sales values chart reverse string squares factors list solve for print loop over"
         " squared write return implement using roots equation",
@@ -288,7 +296,7 @@ def _latin(words: str, default: str) -> str:
     if len(candidates) == 1 and candidates[0].isascii():
         return default
     language, sure = _classify("LATIN", " ".join(candidates))
-    if sure < _SURE:
+    if sure < (_SURE_OF_FEW if len(candidates) <= _SHORT else _SURE):
         return default
     return language if language in LANGUAGES else UNKNOWN
 
@@ -319,6 +327,9 @@ def _of_words(candidates: Sequence[str], letters: Collection[str], default: str)
         return None
     counts = {code: sum(word in vocabulary for word in candidates) for code, vocabulary in _WORDS.items()}
     best = [code for code, count in counts.items() if count and count == max(counts.values())]
+    known = set(candidates).intersection(*(_WORDS[code] for code in best)) if best else set()
+    if 1 < len(candidates) <= _SHORT and known and known <= _OF_MANY:
+        return default
     if default in best and len(candidates) <= 2:
         return default
     if len(best) > 1:

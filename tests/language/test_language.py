@@ -84,10 +84,10 @@ SHORT = {
     "fa": ("مجموع اعداد", "میانگین فروش"),
     "fr": ("Somme de 1 à 10", "Trie les mots"),
     "it": ("Somma da 1 a 10",),
-    "ja": ("合計", "平均値", "売上合計"),
+    "ja": ("何歳?", "合計", "平均値", "売上合計"),
     "pl": ("Suma od 1 do 10",),
     "pt": ("Soma de 1 a 10", "Me\N{COMBINING ACUTE ACCENT}dia de vendas"),
-    "ru": ("Какая сумма?", "Посчитай сумму чисел"),
+    "ru": ("Сумма продаж", "Какая сумма?", "Посчитай сумму чисел"),
     "tr": ("Ortalama nedir?",),
     "uk": ("Яка сума?", "Порахуй суму чисел", "Посортуй слова"),
     "zh": ("总和", "平均值", "计算 1 到 10", "100以内的素数", "平均年龄"),
@@ -128,9 +128,31 @@ def test_a_call_is_of_no_language() -> None:
     assert detect_language("sum(3)", default="de") == "de"
 
 
-@pytest.mark.parametrize("text", ["", "2 + 2", "fibonacci(20)", "gcd 12 18"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "2 + 2", "fibonacci(20)", "gcd 12 18", "As a table", "A as b", "Total per van", "Sales La Paz"),
+        *("Café revenue", "Nur Berlin", "the van costs?"),
+    ],
+)
 def test_what_cannot_be_told_is_of_the_default(text: str) -> None:
     assert detect_language(text, default="pt") == "pt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Средна цена",
+        "Брой редове",
+        "Обща сума",
+        "Počet riadkov",
+        "Hvilken by?",
+        "Hva er summen?",
+        "कुल किती आहे?",
+    ],
+)
+def test_a_neighbour_of_a_supported_language_is_unknown(text: str) -> None:
+    assert detect_language(text) == UNKNOWN
 
 
 BRIEF = """\

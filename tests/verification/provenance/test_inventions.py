@@ -29,7 +29,8 @@ MADE_UP = [
     ("What is the average height?", "h = [int(x) for x in '165 172 180'.split()]\nprint(sum(h) / len(h))"),
     (
         "Who is tallest?",
-        "class Student:\n    def __init__(self, n, h):\n        self.h = h\nst = [Student('A', 165), Student('B', 181)]\nprint(max(st, key=lambda s: s.h))",
+        "class Student:\n    def __init__(self, n, h):\n        self.h = h\n"
+        "st = [Student('A', 165), Student('B', 181)]\nprint(max(st, key=lambda s: s.h))",
     ),
     (
         "What was sold?",
