@@ -4,6 +4,7 @@
     python -m benchmarks.published twins FOLDER
     python -m benchmarks.published tables FOLDER [--ways bare,one,three,smolagents]
     python -m benchmarks.published analysts FOLDER
+    python -m benchmarks.published tables FOLDER --ways written --programs OTHER
 
 `FOLDER` is a copy of the repository on GitHub; none of its files is part of this one:
 
@@ -11,6 +12,9 @@
   steps of its solutions.
 - `tables`: WikiTableQuestions, `ppasupat/WikiTableQuestions`, tables that its training never saw, judged by its evaluator.
 - `analysts`: DABench, `InfiAgent/InfiAgent`, with its rule for what is equal.
+
+With `--ways written` no model is asked: its replies are programs that somebody wrote, in files called like the questions
+(`nu-1055.py`), and what comes out shows what a better model would get from the same chain.
 
 The sample is fixed: the questions of which the SHA-256 of the name comes first. With `--log`, what was asked is kept and not
 asked again.
@@ -40,6 +44,7 @@ import pandas as pd
 from benchmarks.answers import Outcome, grouped, interval, logged, note, outcome, smolagents_model, table
 from code_chains import Budget, Repair, create_code_chain
 from code_chains.models import resolve_model
+from code_chains.testing import ScriptedModel
 
 MAX_SECONDS = 300
 """A question that takes longer is not answered."""
@@ -49,6 +54,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "verify": {"verify": True},
 }
 """Of the chain; `bare` is one call of the model, which sees the files' text, and `smolagents` its `CodeAgent`."""
+WRITTEN = "written"
+"""The way in which no model is asked."""
 HEAD = ("way", "questions", "right, 95 %", "wrong, unsaid", "says it failed", "model calls", "seconds each")
 _MAX_SHOWN = 6_000
 """Characters of a file that the bare model is shown."""
@@ -278,6 +285,21 @@ def smolagents(model: Any) -> Ask:
     return ask
 
 
+def written(programs: Path, stack: ExitStack) -> Ask:
+    """Put programs that somebody wrote through the chain, the same at each attempt; one that is missing is no reply."""
+    current = dict[str, str]()
+    model = ScriptedModel(lambda messages: f"```python\n{current['program']}\n```")
+    chain = stack.enter_context(create_code_chain(model, interpret=False))
+
+    def ask(question: PublishedQuestion) -> Mapping[str, Any]:
+        path = programs / f"{question.id}.py"
+        current["program"] = path.read_text(encoding="utf-8") if path.exists() else ""
+        files = {} if question.file is None else {question.file.name: question.file}
+        return chain.invoke({"query": question.query, "files": files})
+
+    return ask
+
+
 def asking(way: str, model: Any, stack: ExitStack) -> Ask:
     """Return what answers in a way."""
     if way == "bare":
@@ -296,7 +318,7 @@ def asking(way: str, model: Any, stack: ExitStack) -> Ask:
 
 def answered(way: str, question: PublishedQuestion, ask: Ask) -> Outcome:
     """Put one question, and judge what comes out."""
-    if way in WAYS:
+    if way in WAYS or way == WRITTEN:
         return outcome(
             way, question.id, lambda: ask(question), lambda result: question.is_right(result["output"])
         )
@@ -334,15 +356,30 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
 @click.option("--ways", default="bare,one,three", help=f"Some of bare, smolagents, {', '.join(WAYS)}.")
 @click.option("--count", default=200, help="How many questions of the fixed sample, from its first.")
 @click.option("--seed", default=7, help="The seed of the model.")
+@click.option("--programs", type=click.Path(path_type=Path), help="Programs in place of replies of a model.")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
-def main(data_set: str, folder: Path, model: str, ways: str, count: int, seed: int, log: Path | None) -> None:
+def main(
+    data_set: str,
+    folder: Path,
+    model: str,
+    ways: str,
+    count: int,
+    seed: int,
+    programs: Path | None,
+    log: Path | None,
+) -> None:
     """Put a fixed sample of questions in each way, and print the table."""
     name = f"{model} seed={seed}"
     known = {(one.group, one.task): one for one in logged(log, name)}
     questions, chosen = sample(SETS[data_set](folder), count), ways.split(",")
-    chat_model = resolve_model(model, seed=seed)
+    if (programs is None) == (WRITTEN in chosen) or (programs and len(chosen) > 1):
+        raise click.UsageError("--ways written and --programs go together, and with no other way.")
     with ExitStack() as stack:
-        solvers = {way: asking(way, chat_model, stack) for way in chosen}
+        if programs is not None:
+            solvers = {WRITTEN: written(programs, stack)}
+        else:
+            chat_model = resolve_model(model, seed=seed)
+            solvers = {way: asking(way, chat_model, stack) for way in chosen}
         # Ways take turns, so that a run that is stopped has asked each of them the same.
         for question in questions:
             for way in chosen:

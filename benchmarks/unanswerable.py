@@ -2,10 +2,11 @@
 
     python -m benchmarks.unanswerable --model local:1.5b --log unanswerable.jsonl [--questions unanswerable_third]
 
-Three times sixty questions of our own, forty of them without a file and twenty with one that lacks what is asked for. What
+Four times sixty questions of our own, forty of them without a file and twenty with one that lacks what is asked for. What
 the first run of the first sixty showed was used to mend rules, and so were the first fourteen of the second ones, written by
-somebody who had not seen the rules; the last forty-six of these measured, and then the third sixty, of another writer. The
-sixty of `answerable` are like them, and have what they need: what is doubted there is a false alarm, unless it is wrong. An
+somebody who had not seen the rules; the last forty-six of these measured, and then the third and the fourth sixty, of other
+writers. The sixty of `answerable` and of `answerable_fourth` are like them, and have what they need: what is doubted there
+is a false alarm, unless it is wrong. An
 outcome counts as `answered` if nothing tells it from a computed one: no question back, no failure, and no verdict that says
 what was made up or what is impossible.
 """
@@ -43,7 +44,9 @@ def main() -> None:
     )
     parser.add_argument("--model", default="local:1.5b")
     parser.add_argument(
-        "--questions", default="unanswerable", help="also unanswerable_more, unanswerable_third, answerable"
+        "--questions",
+        default="unanswerable",
+        help="also unanswerable_more, unanswerable_third, unanswerable_fourth, answerable, answerable_fourth",
     )
     parser.add_argument("--log", type=Path, required=True, help="JSON lines with what was answered")
     arguments = parser.parse_args()
