@@ -126,20 +126,20 @@ def stated_in_words(text: str) -> Iterator[float]:
         yield sum(float(digits) * _CHINESE_VALUES.get(unit, 1.0) for digits, unit in _UNIT.findall(written))
 
 
-def _numerals_of(word: str) -> list[str]:
+def _numerals_of(word: str) -> tuple[str, ...]:
     """Return the numerals that a word is made of, such as `zwei`, `hundert` and `fünfzig`; the word if it is none."""
-    return _split(word[:_MAX_COMPOUND]) or [word]
+    return _split(word[:_MAX_COMPOUND]) or (word,)
 
 
 @functools.lru_cache(4096)
-def _split(word: str) -> list[str]:
+def _split(word: str) -> tuple[str, ...]:
     for end in range(len(word), 1, -1):
         if word[:end] in _OF_WORDS or word[:end] in _AND:
             if end == len(word):
-                return [word]
+                return (word,)
             if rest := _split(word[end:]):
-                return [word[:end], *rest]
-    return []
+                return (word[:end], *rest)
+    return ()
 
 
 def _composed(words: Iterable[str]) -> Iterator[float]:

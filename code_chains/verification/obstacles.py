@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from code_chains.analysis.dotted_names import words
 from code_chains.analysis.well_known_imports import distribution_of
 from code_chains.state import ErrorReport, Execution
 
@@ -15,32 +16,9 @@ _NO_NETWORK = re.compile(
     r"NameResolutionError|getaddrinfo|name resolution|Name or service not known|nodename nor servname"
     r"|Network is unreachable|NewConnectionError|Cannot connect to host|No address associated"
 )
-_NETWORK_LIBRARIES = frozenset(
-    [
-        "yfinance",
-        "wikipedia",
-        "wikipediaapi",
-        "ccxt",
-        "tweepy",
-        "googletrans",
-        "forex_python",
-        "currency_converter",
-        "feedparser",
-        "pytrends",
-        "selenium",
-        "playwright",
-        "requests_html",
-        "googlesearch",
-        "geopy",
-        "pyowm",
-        "alpha_vantage",
-        "newsapi",
-        "openai",
-        "serpapi",
-        "mechanize",
-        "aiohttp",
-        "httpx",
-    ]
+_NETWORK_LIBRARIES = words(
+    "yfinance wikipedia wikipediaapi ccxt tweepy googletrans forex_python currency_converter feedparser pytrends selenium"
+    " playwright requests_html googlesearch geopy pyowm alpha_vantage newsapi openai serpapi mechanize aiohttp httpx"
 )
 """Libraries that are of no use without a network."""
 _NETWORK_ERRORS = {"gaierror", "ConnectError", "ConnectTimeout", "NameResolutionError", "NewConnectionError"}

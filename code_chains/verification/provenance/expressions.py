@@ -352,16 +352,13 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield member.asname or member.name, (origin.module or member.name).split(".")[0]
 
 
-def _is_label(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and len(node.value.strip()) < _MIN_ELEMENTS
-    )
-
-
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_label(node: ast.expr) -> bool:
+    """Return whether a constant is a single letter, as that of a row."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _MIN_ELEMENTS
 
 
 def _parameters(function: Function) -> list[str]:

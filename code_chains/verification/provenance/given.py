@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cached_property
 
+from code_chains.analysis.dotted_names import words
 from code_chains.verification.letters import folded
 from code_chains.verification.number_words import stated_in_words
 from code_chains.verification.numbers import (
@@ -40,23 +41,7 @@ _OTHER_BASE = re.compile(
 )
 _WITHOUT_ZERO = re.compile(r"(?<![\w.,])\.\d+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_OPENING_WORDS = (
-    "the",
-    "it",
-    "yes",
-    "no",
-    "in",
-    "at",
-    "on",
-    "an",
-    "there",
-    "this",
-    "that",
-    "with",
-    "they",
-    "their",
-    "have",
-)
+_OPENING_WORDS = words("the it yes no in at on an there this that with they their have")
 _SPELLED = re.compile(r"(?<![^\W_])(?:'([^'\n]{2,60})'|\"([^\"\n]{2,60})\"|([A-Z]{3,40})(?![^\W_]))")
 """Words in quotation marks or in capitals, whose letters may be counted."""
 _ORDINARY = re.compile(r"\d+(?:\.\d+)?")
