@@ -58,19 +58,8 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
         "lengths = [len(word) for word in words]\n"
         'print("Average length of the words:", sum(lengths) / len(lengths))',
     ),
-    (
-        "What does it cost to fill a tank of 55 litres with diesel?",
-        'print("Not given: the price of a litre of diesel")',
-    ),
-    (
-        "Which of our three shops sold most last week?",
-        'print("Not given: what each of the shops sold last week")',
-    ),
 )
-"""Questions with their programs, shown to the model before the real question: two that it can answer, two that it cannot.
-
-A small model makes up what is missing, whatever the rules say, and follows examples.
-"""
+"""Questions with their programs, shown to the model before the real question."""
 
 _VALUE_EXAMPLES: tuple[tuple[str, str], ...] = (
     (
