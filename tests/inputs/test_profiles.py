@@ -459,7 +459,7 @@ def test_the_profile_is_in_the_prompt_as_data(executor: SandboxExecutor) -> None
     prompts = Prompts()
     with create_code_chain(prompts.model, executor=executor, interpret=False) as chain:
         result = chain.invoke({"query": "What is the total?", "files": FILES})
-    fenced = prompts.last.split("```")[1]
+    fenced = str(prompts.sent[0][-1].text).split("```")[1]
     assert 'pd.read_csv("u.csv", sep=";", encoding="latin-1", decimal=",")' in fenced
     assert "`Größe` (float, 1.5 to 2.5)" in fenced
     assert "profiles" not in result
