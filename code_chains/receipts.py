@@ -327,12 +327,9 @@ def _limits_then(receipt: Receipt, again: Execution) -> str:
 
 
 def _checksums(artifacts: Iterable[Artifact]) -> dict[str, str]:
-    return {
-        artifact.name: ""
-        if artifact.name.casefold().endswith(_TIMED)
-        else hashlib.sha256(artifact.data).hexdigest()
-        for artifact in artifacts
-    }
+    """Return the checksums of files by their names; empty for formats in which the time stands."""
+    made = {artifact.name: hashlib.sha256(artifact.data).hexdigest() for artifact in artifacts}
+    return made | dict.fromkeys((name for name in made if name.casefold().endswith(_TIMED)), "")
 
 
 def _obstacle(receipt: Receipt, executor: Executor, files: Mapping[str, Any]) -> str:

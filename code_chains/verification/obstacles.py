@@ -41,7 +41,7 @@ class Obstacle(NamedTuple):
 def find_obstacle(execution: Execution) -> Obstacle | None:
     """Return what stopped a program; None for errors of its own."""
     error = execution.error
-    if execution.ok and is_enclosed(execution) and _NO_NETWORK.search(execution.output[:_MAX_CHARS]):
+    if execution.ok and _is_enclosed(execution) and _NO_NETWORK.search(execution.output[:_MAX_CHARS]):
         return Obstacle("network", NO_NETWORK)  # The program caught the error itself.
     if execution.status == "timeout":
         return Obstacle("time")
@@ -53,7 +53,7 @@ def find_obstacle(execution: Execution) -> Obstacle | None:
 
 def _obstacle_of(error: ErrorReport, execution: Execution) -> Obstacle | None:
     match = _MISSING_MODULE.search(error.message)
-    if match and match[1].split(".")[0] in _NETWORK_LIBRARIES and is_enclosed(execution):
+    if match and match[1].split(".")[0] in _NETWORK_LIBRARIES and _is_enclosed(execution):
         return Obstacle("network", NO_NETWORK)
     if match and "did you mean" not in error.message:
         library = distribution_of(match[1])
@@ -63,9 +63,9 @@ def _obstacle_of(error: ErrorReport, execution: Execution) -> Obstacle | None:
     if error.type == "EOFError" and "reading a line" in error.message:
         return Obstacle("input", "The program asked for input, but nobody can type while it runs.")
     is_refused = error.type in _NETWORK_ERRORS or _NO_NETWORK.search(error.message) is not None
-    return Obstacle("network", NO_NETWORK) if is_refused and is_enclosed(execution) else None
+    return Obstacle("network", NO_NETWORK) if is_refused and _is_enclosed(execution) else None
 
 
-def is_enclosed(execution: Execution) -> bool:
+def _is_enclosed(execution: Execution) -> bool:
     """Return whether a program had no network, as far as is known."""
     return execution.isolation is None or execution.isolation.network

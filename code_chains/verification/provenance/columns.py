@@ -95,7 +95,7 @@ _FAMILIES = {
 """What is asked for in other words, and what a column with it may be called."""
 _BORN = re.compile(r"born|birth|dob|date$|year|since", re.IGNORECASE)
 _HIRED = re.compile(r"started|hired", re.IGNORECASE)
-_DATED = re.compile(r"date|born|birth|year|since|started|hired", re.IGNORECASE)
+_DATED = re.compile(r"date|born|birth|year|since", re.IGNORECASE)
 _GENERIC = words(
     "value values number numbers amount amounts count rows lines entries records items data file table list column"
     " money time people person persons does have were many much more less from with that than this these there"
@@ -144,9 +144,7 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
         missing = _missing(_SUBJECTS, asked, folded(profile))
     if not missing and unnamed:
-        missing = _missing([_WHICH], asked, folded(profile))
-        if missing and any(map(_NAMING.search if missing not in _ATTRIBUTES else _NAME.search, columns)):
-            missing = ""
+        missing = _missing_choice(asked, columns, folded(profile))
     if not missing or (missing in ("age", "oldest") and any(map(_BORN.search, columns))):
         return ""
     there = f"There are: {', '.join(columns[:_MAX_NAMED])}."
@@ -293,6 +291,13 @@ def _missing_family(asked: str, columns: Collection[str]) -> str:
         if asks.search(asked) and not holds.search(named):
             return name
     return ""
+
+
+def _missing_choice(asked: str, columns: Collection[str], shown: str) -> str:
+    """Return what is to be chosen and may stand in no column; empty if it may be that of names."""
+    missing = _missing([_WHICH], asked, shown)
+    naming = _NAME if missing in _ATTRIBUTES else _NAMING
+    return "" if any(map(naming.search, columns)) else missing
 
 
 def _missing(patterns: Iterable[re.Pattern[str]], asked: str, shown: str) -> str:

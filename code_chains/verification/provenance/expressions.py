@@ -235,20 +235,20 @@ class Expressions:
         leaves = [leaf for leaf in leaves if not _is_label(leaf)]
         own = list(filter(self._is_own, leaves))
         # A single text that a word of the question stands for is a fact: `{"Australia": "Canberra"}`.
-        is_fact = isinstance(node, ast.Dict) and any(map(_is_text, own)) and self._names_given(node.keys)
+        is_fact = isinstance(node, ast.Dict) and any(map(_text, own)) and self._names_given(node.keys)
         if len(own) < (1 if is_fact else _MIN_ELEMENTS) or len(own) * 2 <= len(leaves):
             return _without(tokens, Kind.UNKNOWN) if len(leaves) >= _MIN_TABLE else tokens
         shown = ", ".join(ast.unparse(leaf)[:20] for leaf in own[:2])
         return tokens | {Token(Kind.DATA, f"{shown}, …", node.lineno)}
 
     def _names_given(self, keys: Iterable[ast.expr | None]) -> bool:
-        texts = (key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+        texts = filter(None, map(_text, keys))
         return any(len(text) > 2 and self._given.holds(text) for text in texts)
 
     def _is_own(self, leaf: ast.expr) -> bool:
-        if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str):
-            is_word = len(leaf.value.strip()) > 2 or DATE.search(leaf.value) is not None
-            return is_word and not self._given.holds(leaf.value)
+        if (text := _text(leaf)) is not None:
+            is_word = len(text.strip()) > 2 or DATE.search(text) is not None
+            return is_word and not self._given.holds(text)
         number = _number(leaf)
         return number is not None and self._given.origin(number) is Origin.UNKNOWN
 
@@ -352,13 +352,18 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield member.asname or member.name, (origin.module or member.name).split(".")[0]
 
 
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _text(node: ast.expr | None) -> str | None:
+    """Return the value of a text."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text
+    return None
 
 
 def _is_label(node: ast.expr) -> bool:
     """Return whether a constant is a single letter, as that of a row."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _MIN_ELEMENTS
+    text = _text(node)
+    return text is not None and len(text) < _MIN_ELEMENTS
 
 
 def _parameters(function: Function) -> list[str]:

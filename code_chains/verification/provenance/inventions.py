@@ -100,9 +100,9 @@ def find_invention(
     if not shown:
         return None
     allows_chance = _CHANCE.search(query) is not None
-    # With two numbers, a question may be a calculation of its own.
-    needs_input = is_first and len(Given(query).numbers) < 2
     inputs = [*files, *(f"`{name}`" for name in names)]
+    # With two numbers, a question may be a calculation of its own.
+    needs_input = bool(inputs) and is_first and len(Given(query).numbers) < 2
     asks_with_rate = _RATE.search(query) is not None
     return _Decision(tokens, given, inputs, needs_input, allows_chance, asks_with_rate).find()
 
@@ -132,11 +132,8 @@ class _Decision:
             # A sentence that repeats the question and adds a word is the model's as well.
             own += [token for token in self._of(Kind.GIVEN) if not self.given.holds_each_word_of(token.shown)]
             return self._uncomputed([*own, *self._of(Kind.DERIVED, Kind.KNOWN)])
-        if (
-            self.inputs
-            and Kind.SOURCE not in kinds
-            and (own or (self.needs_input and Kind.GIVEN not in kinds))
-        ):
+        is_unread = self.needs_input and Kind.GIVEN not in kinds
+        if self.inputs and Kind.SOURCE not in kinds and (own or is_unread):
             return self._ignored(own)
         has_data = Kind.DATA in kinds and not any(map(_is_number, self._of(Kind.GIVEN)))
         is_made_up = has_data or (Kind.GIVEN not in kinds and self._is_made_up(kinds))

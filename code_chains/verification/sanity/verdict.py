@@ -92,14 +92,19 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
         return Verdict("unverified", "provenance", assumed)
     shown = shown_of(values.get("profiles"))
     asked = "\n".join([query, *texts])
-    is_english = values.get("language") in (None, "en") or bool(values.get("translation"))
+    is_english = bool(_in_english(query, values))
     if has_input and (reason := unnamed_selection(asked, code, given, shown, is_english=is_english)):
         return Verdict("failed", "provenance", reason)
     return _verdict_on_columns(query, code, values, shown)
 
 
+def _in_english(query: str, values: Mapping[str, Any]) -> str:
+    """Return the question in English; empty if it is in another language and has no translation."""
+    return query if values.get("language") in (None, "en") else str(values.get("translation") or "")
+
+
 def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any], shown: str) -> Verdict | None:
-    asked = query if values.get("language") in (None, "en") else str(values.get("translation") or "")
+    asked = _in_english(query, values)
     if not asked or not shown:
         return None
     reason = unanswered_subject(asked, code, shown)
