@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from code_chains.analysis.replies.extraction import extract_code
     from code_chains.callbacks.budget import Budget
     from code_chains.chains import (
+        AnswerabilityChain,
         ApprovalRequest,
         AttemptChain,
         CachedChain,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from code_chains.state import CodeFailedError, Execution, Problem, Turn, Verdict
     from code_chains.storage.sqlite import SqliteStore
     from code_chains.toolbox import Toolbox, ToolRequest
-    from code_chains.verifiers import Agreement, Calibrated, GeneratedTests, Judge, Verifier
+    from code_chains.verifiers import Agreement, Answerability, Calibrated, GeneratedTests, Judge, Verifier
 
 _MODULE_OF = {
     "Repair": "solvers",
@@ -71,6 +72,7 @@ _MODULE_OF = {
     "Solver": "solvers",
     "GeneratedTests": "verifiers",
     "Agreement": "verifiers",
+    "Answerability": "verifiers",
     "Calibrated": "verifiers",
     "Judge": "verifiers",
     "Verifier": "verifiers",
@@ -79,6 +81,7 @@ _MODULE_OF = {
     "Language": "settings",
     "Prompts": "settings",
     "ApprovalRequest": "chains",
+    "AnswerabilityChain": "chains",
     "AttemptChain": "chains",
     "Budget": "callbacks.budget",
     "BudgetError": "errors",
@@ -142,6 +145,8 @@ _MODULE_OF = {
 
 __all__ = [
     "Agreement",
+    "Answerability",
+    "AnswerabilityChain",
     "ApprovalRequest",
     "AttemptChain",
     "Budget",

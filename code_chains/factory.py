@@ -55,7 +55,7 @@ from code_chains.solvers import Repair, Solver, resolve_solver
 from code_chains.state import Verdict
 from code_chains.toolbox import Toolbox
 from code_chains.verification.values.answer_types import AnswerType
-from code_chains.verifiers import Verifier, resolve_verifiers
+from code_chains.verifiers import Verifier, ask_answerability, resolve_verifiers
 
 __all__ = ["CodeChain", "create_code_chain"]
 
@@ -97,7 +97,8 @@ def create_code_chain(
         solve: How a question is solved: `Repair(3)` with up to three attempts, `Repair(samples=5)` with a vote,
             `Iterate()` cell by cell, `Plan()` in steps, `Escalate([…])` with further models, or a chain of your own.
         verify: What verifies outcomes that no given test decides, tried in order until one decides: `GeneratedTests()`,
-            `Judge()`, `Agreement()`, a chain to `verdict`, or a function from the state to a `Verdict` or None.
+            `Judge()`, `Answerability()`, `Agreement()`, a chain to `verdict`, or a function from the state to a
+            `Verdict` or None.
         tools: LangChain tools or typed functions that programs call like functions of their own. They run here, in
             the application, with its rights; only their results enter the sandbox. `Toolbox([…], approve=…)` has
             somebody approve each call.
@@ -171,6 +172,7 @@ def _assemble(given: Mapping[str, Any], name: str | Model) -> CodeChain:
     for verifier in verifiers:
         verifier.check(parts)
     parts.name_model(name, parts.model)
+    parts.verifiers = ask_answerability(verifiers, parts)
     store, shown = resolve_snippets(given["snippets"], parts.model, run_executor)
     parts.references = store if isinstance(store, SnippetStore) else None
     answers = resolve_cache(given["cache"])

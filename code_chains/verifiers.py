@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from langchain_core.runnables import Runnable
 
+from code_chains.chains.answerability import AnswerabilityChain
 from code_chains.chains.base import Chain, State, StreamingTransformChain
 from code_chains.chains.calibrate import CalibrateChain, Calibration
 from code_chains.chains.evaluate import UNCHECKED
@@ -114,6 +115,28 @@ class Judge(Verifier):
 
 
 @dataclass(frozen=True)
+class Answerability(Verifier):
+    """Ask a model whether the question states what its answer needs: a doubt if it does not; see `AnswerabilityChain`.
+
+    Embedded models are asked unless there are no `checks`, as they compute with numbers of their own instead of saying so.
+
+    Attributes:
+        model: Who is asked; None for the chain's model.
+    """
+
+    model: str | Model | None = None
+
+    def __post_init__(self) -> None:
+        _check_model(self, self.model)
+
+    def build(self, parts: Parts) -> Chain | None:
+        """Return the chain that asks; None where a database or tools may hold what is needed."""
+        if parts.tools is not None or parts.executor.language != "python":
+            return None
+        return AnswerabilityChain(model=parts.resolve("Answerability.model", self.model))
+
+
+@dataclass(frozen=True)
 class Agreement(Verifier):
     """Solve a question again, by further programs, until one outcome leads: then it is `plausible`; see `VerifyChain`.
 
@@ -212,6 +235,15 @@ def resolve_verifiers(verify: object) -> list[Verifier]:
     return [_resolve_verifier(each) for each in given]
 
 
+def ask_answerability(verifiers: Sequence[Verifier], parts: Parts) -> list[Verifier]:
+    """Return the verifiers, and before them the question whether a question can be answered, for models that need it."""
+    weights = embedded(parts.model)
+    is_asked = weights is not None and weights.can_tell_missing and parts.sanity_checks
+    if not is_asked or any(isinstance(verifier, Answerability) for verifier in verifiers):
+        return [*verifiers]
+    return [Answerability(), *verifiers]
+
+
 def _resolve_verifier(verifier: object) -> Verifier:
     if isinstance(verifier, Verifier):
         return verifier
@@ -219,7 +251,8 @@ def _resolve_verifier(verifier: object) -> Verifier:
         return _Own(verifier)
     if callable(verifier) and not isinstance(verifier, type | Runnable):
         return _Own(_from_function(cast("Check", verifier)))
-    remedy = "a list of GeneratedTests(), Judge(), Agreement(), chains that add `verdict`, or functions of the state"
+    named = "GeneratedTests(), Judge(), Answerability(), Agreement()"
+    remedy = f"a list of {named}, chains that add `verdict`, or functions of the state"
     raise ConfigurationError("verify", verifier, remedy)
 
 

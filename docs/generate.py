@@ -84,6 +84,7 @@ def all_chains() -> list[StreamingChain]:
         code_chains.ExecuteChain(executor),
         code_chains.EvaluateChain(executor=executor),
         code_chains.JudgeChain(model=_MODEL),
+        code_chains.AnswerabilityChain(model=_MODEL),
         code_chains.WriteTestsChain(model=_MODEL),
         attempt,
         code_chains.SampleChain(attempt=attempt),

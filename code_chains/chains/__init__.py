@@ -1,5 +1,6 @@
 """The chains: each reads keys of the state and adds keys to it."""
 
+from code_chains.chains.answerability import AnswerabilityChain
 from code_chains.chains.attempt import AttemptChain
 from code_chains.chains.base import StreamingChain, StreamingSequentialChain, StreamingTransformChain
 from code_chains.chains.cached import CachedChain
@@ -24,6 +25,7 @@ from code_chains.chains.verify import VerifyChain
 from code_chains.chains.write_tests import WriteTestsChain
 
 __all__ = [
+    "AnswerabilityChain",
     "ApprovalRequest",
     "AttemptChain",
     "CachedChain",

@@ -344,10 +344,10 @@ def ask_verifiers(verifiers: Sequence[Chain], outcome: State, config: Config) ->
     Invariant: no opinion of a model makes right what was made up, and none is paid for; verifiers of one's own may know.
     """
     verdict: Verdict = outcome["verdict"]
-    if verdict.by == "provenance":
-        verifiers = [verifier for verifier in verifiers if not getattr(verifier, "is_opinion", False)]
     state = {**outcome, "output": _output_and_artifacts(outcome["execution"])}
     for verifier in verifiers:
+        if verdict.by == "provenance" and getattr(verifier, "is_opinion", False):
+            continue
         for key in verifier.input_keys:
             _required(state, key, verifier.get_name())
         try:

@@ -86,8 +86,8 @@ _TRUNCATED = {
 }
 HELP = "This may help:"
 _PREVIOUS_STEPS = "These steps were done before; their variables, imports and files are still there:"
-_DATA_KEYS = ("files", "variables", "stdin", "context", "history", "previous_steps", "cells", "answer_type")
-"""Keys of questions about more than a function."""
+DATA_KEYS = ("files", "variables", "stdin", "context", "history", "previous_steps", "cells", "answer_type")
+"""Keys of questions that do not stand alone."""
 _SLOW_KEYS = ("files", "variables", "tests", "examples", "history", "context")
 """Keys that may take long to describe."""
 _MAX_INLINE_CHARS = 4000
@@ -189,9 +189,8 @@ class GenerateChain(AskingChain):
     def _is_plain(self, values: Mapping[str, Any]) -> bool:
         """Whether a question asks for functions alone; every other restart asks in the other way."""
         has_rules = self.prompt.startswith(GENERATE_PROMPT) and self.examples == EXAMPLES
-        has_data = any(values.get(key) for key in _DATA_KEYS)
         is_other = (values.get("sample_index") or 0) % 2
-        return has_rules and not has_data and not is_other and expectations_of(values).are_calls
+        return has_rules and stands_alone(values) and not is_other and expectations_of(values).are_calls
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, examples, the question with its inputs, and feedback on a failed program."""
@@ -207,6 +206,11 @@ class GenerateChain(AskingChain):
             ending = "\n\nWrite the whole corrected program." if is_repair else ""
             messages.append(HumanMessage(f"{values['feedback']}{ending}"))
         return messages
+
+
+def stands_alone(values: Mapping[str, Any]) -> bool:
+    """Return whether a question comes without data, conversation or steps before it."""
+    return not any(values.get(key) for key in DATA_KEYS)
 
 
 def _question(values: Mapping[str, Any]) -> list[str]:

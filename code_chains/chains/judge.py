@@ -10,10 +10,7 @@ from typing import Any, ClassVar, Self
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import model_validator
 
-from code_chains.analysis.replies.extraction import reply_text
-from code_chains.chains.asking import AskingChain
-from code_chains.chains.base import Config, Flow, State
-from code_chains.chains.generate import finish_reason
+from code_chains.chains.opinion import OpinionChain
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Verdict
 
@@ -72,7 +69,7 @@ _SEPARATORS = ' .,:;*_`"-\u2013\u2014\t'
 _MAX_REASON_CHARS, _MAX_CODE_CHARS, _MAX_OUTPUT_CHARS = 300, 8000, 4000
 
 
-class JudgeChain(AskingChain):
+class JudgeChain(OpinionChain):
     """Ask a model whether an output answers a question. Adds `verdict`: `plausible` for yes, `failed` for no.
 
     Only a clear yes makes an outcome plausible: an ambiguous reply or a model that cannot be reached leaves
@@ -92,9 +89,7 @@ class JudgeChain(AskingChain):
 
     input_keys: ClassVar[list[str]] = ["query", "code", "output"]
     optional_keys: ClassVar[list[str]] = ["schema_only"]
-    is_opinion: ClassVar[bool] = True
-    output_keys: ClassVar[list[str]] = ["verdict"]
-
+    whom: ClassVar[str] = "The judge"
     name: str | None = "judge"
     prompt: str = JUDGE_PROMPT
 
@@ -106,20 +101,10 @@ class JudgeChain(AskingChain):
             )
         return self
 
-    def _flow(self, values: State, config: Config) -> Flow:
-        if values.get("schema_only"):  # It would see the data.
-            yield {
-                "verdict": Verdict("unverified", "none", "No judge was asked, as models may not see data.")
-            }
-            return
-        try:
-            reply = yield self.ask(self.model, self.messages(values), config)
-        except Exception as error:  # Any error of a provider's library: the answer exists without the judge.
-            message = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_REASON_CHARS]
-            yield {"verdict": Verdict("unverified", "none", f"The judge could not be asked ({message}).")}
-            return
-        verdict = read_judgement(reply_text(reply) if finish_reason(reply, self.model) == "stop" else "")
-        yield {"verdict": verdict}
+    def unasked(self, values: Mapping[str, Any]) -> Verdict | None:
+        """Return a verdict where the model would see the data."""
+        reason = "No judge was asked, as models may not see data."
+        return Verdict("unverified", "none", reason) if values.get("schema_only") else None
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, two examples, and the case with program and output in fences."""
@@ -130,6 +115,10 @@ class JudgeChain(AskingChain):
             *messages,
             HumanMessage(_case(str(values["query"]), str(values["code"]), str(values["output"]))),
         ]
+
+    def read(self, reply: str) -> Verdict:
+        """Return the verdict in a reply; see `read_judgement`."""
+        return read_judgement(reply)
 
 
 def _small_model_name(model: object) -> str:

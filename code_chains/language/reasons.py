@@ -20,6 +20,7 @@ _PATTERNS = {
     "nothing": r"Nothing was computed: the program prints what the model wrote: (.*)\.",
     "made_up": r"The program made up its data: (.*) were not given\.",
     "assumed": r"The program assumes (.*), which was not given\.",
+    "lacking": r"The model says that this is not given: (.*)\.",
     "replaced": r"(.*) was given but does not reach the output; the program used (.*) of its own\.",
     "ignored": r"(.*) was given but does not reach the output\.",
     "selects": r"The program selects (.*), which the question does not name\.",

@@ -89,6 +89,8 @@ class Weights(HubFile):
             their question.
         repairs_after_tests: Whether it repairs a program that failed tests when it is shown the failure. A model that is too
             small mostly repeats the program.
+        can_tell_missing: Whether it is asked if a question states what its answer needs, which it does not say while it
+            writes a program. A model that is too small cannot tell.
     """
 
     pinned: Record
@@ -96,6 +98,7 @@ class Weights(HubFile):
     can_verify: bool = True
     learns_from_examples: bool = True
     repairs_after_tests: bool = True
+    can_tell_missing: bool = True
 
     @property
     def path(self) -> Path:
@@ -166,6 +169,7 @@ CATALOGUE: dict[str, Weights] = {
             can_verify=False,
             learns_from_examples=False,
             repairs_after_tests=False,
+            can_tell_missing=False,
         ),
         Weights(
             name="local:1.5b",

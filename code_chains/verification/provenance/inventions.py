@@ -89,7 +89,7 @@ def find_invention(
         'data'
     """
     tree = parse(code) if len(code) <= _MAX_CODE_CHARS else None
-    if tree is None or _MADE_UP.search(query) or _HOW_TO.search(query) or _DRAWING.search(query):
+    if tree is None or may_be_made_up(query):
         return None
     known = [*names, *names_from_elsewhere(code)]
     try:
@@ -105,6 +105,11 @@ def find_invention(
     needs_input = bool(inputs) and is_first and len(Given(query).numbers) < 2
     asks_with_rate = _RATE.search(query) is not None
     return _Decision(tokens, given, inputs, needs_input, allows_chance, asks_with_rate).find()
+
+
+def may_be_made_up(query: str) -> bool:
+    """Return whether a question asks for something made up, a drawing, a program, or how something is done."""
+    return any(pattern.search(query) for pattern in (_MADE_UP, _HOW_TO, _DRAWING))
 
 
 def names_from_elsewhere(code: str) -> list[str]:
