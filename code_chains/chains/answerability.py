@@ -13,6 +13,7 @@ from code_chains.chains.generate import DATA_KEYS, stands_alone
 from code_chains.chains.opinion import OpinionChain
 from code_chains.state import Verdict
 from code_chains.verification.provenance.inventions import may_be_made_up
+from code_chains.verification.provenance.needs import read_need
 
 ANSWERABILITY_PROMPT = """\
 You check questions before somebody computes their answers. Reply `Complete` if all numbers, names and data that are needed \
@@ -61,8 +62,7 @@ _EXAMPLES: tuple[tuple[str, str], ...] = (
     ),
 )
 """Questions, each with what is missing; mostly in pairs that differ in that alone."""
-_MISSING = re.compile(r"[\s*_`]*missing[*_`]*\s*:[\s*_`]*(\S[^\n]*)", re.IGNORECASE)
-_MAX_NEED_CHARS = 200
+_MISSING = re.compile(r"[\s*_`]*missing[*_`]*\s*:([^\n]*)", re.IGNORECASE)
 
 
 class AnswerabilityChain(OpinionChain):
@@ -109,7 +109,7 @@ class AnswerabilityChain(OpinionChain):
     def read(self, reply: str) -> Verdict:
         """Return the verdict in a reply; only one that begins with `Missing:` is a doubt."""
         match = _MISSING.match(reply)
-        if match is None:
+        missing = read_need(match[1].strip().rstrip(".")) if match else ""
+        if not missing:
             return UNCHECKED
-        missing = match[1][:_MAX_NEED_CHARS].rstrip(" .*_`")
         return Verdict("unverified", "provenance", f"The model says that this is not given: {missing}.")

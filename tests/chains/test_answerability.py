@@ -64,14 +64,23 @@ def test_what_is_missing_is_said_beside_the_answer(sandbox: SandboxExecutor) -> 
 
 
 @pytest.mark.parametrize(
-    "reply", ["Complete", "Complete.", "", "Nothing is missing: all is there", "Missing:"]
+    "reply",
+    [
+        "Complete",
+        "Complete.",
+        "",
+        "Missing: nothing",
+        "Missing: **none**",
+        "Nothing is missing: all is there",
+        "Missing:",
+    ],
 )
 def test_any_other_reply_leaves_the_verdict_as_it_was(sandbox: SandboxExecutor, reply: str) -> None:
     assert ask(Asked(reply), sandbox, verify=[Answerability()])["verdict"] == UNCHECKED
 
 
 @pytest.mark.parametrize(
-    "reply", ["**Missing:** the fare", "missing: `the fare`.", "Missing: the fare\nComplete"]
+    "reply", ["**Missing:** the fare", "missing: the fare.", "Missing: the fare\nComplete"]
 )
 def test_what_is_missing_is_read_in_any_dress(reply: str) -> None:
     assert AnswerabilityChain(model=Asked(reply)).invoke({"query": TAXI})["verdict"].reason == MISSING

@@ -27,6 +27,7 @@ UNUSED = [
     ("What weekday is 4 July 2026?", "print(date(2029, 7, 4))", ["2026"]),
     ("2024年2月20日往后第15天是几月几日?", "print(date(2027, 2, 20))", ["2024"]),
     ("What was the highest of 12.1, 11.8 and 12.6?", "print(max(12.4, 11.8, 12.6))", ["12.1"]),
+    ("Mean of my readings: 128 131 119", "print(mean([128, 131]))", ["128 131 119"]),
     ("Add 1250,1310,47", "print(1250 + 1301 + 47)", ["1310"]),
     ("कितना है ४५६ का दोगुना?", "print(2 * 465)", ["456"]),
 ]
@@ -59,6 +60,8 @@ USED = [
     ("Meet at 12:30:45 (as on 3.4.2024), add 1", "print(1)"),
     ("What is 1e6 / 4?", "print(10**6 / 4)"),
     ("Which day of the year is 9 October 2024?", "print(9 + sum([31, 29, 31, 30, 31, 30, 31, 31, 30]))"),
+    ("Mean of my readings: 128 131 119 125", "print(mean([128, 131, 119, 125]))"),
+    ("What is 7 % of 12 500?", "print(0.07 * 12500)"),
     ("Correlation of 1,2,3 and 10,20,30?", "print(correlation([1, 2, 3], [10, 20, 30]))"),
 ]
 

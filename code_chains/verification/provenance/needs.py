@@ -256,14 +256,15 @@ def _days_of(call: ast.Call) -> Iterator[str]:
 
 
 def _needs_in(*texts: str) -> tuple[str, ...]:
-    found = (_without_marks(match[1]) for text in texts for match in _LINE.finditer(text))
-    needs = (need[:_MAX_CHARS] for need in dict.fromkeys(found) if need.casefold() not in _NOTHING)
-    return tuple(needs)[:_MAX_NEEDS]
+    found = (read_need(match[1]) for text in texts for match in _LINE.finditer(text))
+    return tuple(dict.fromkeys(filter(None, found)))[:_MAX_NEEDS]
 
 
-def _without_marks(need: str) -> str:
-    need = need.strip(_AROUND)
-    return need.strip("`") if need.count("`") % 2 else need
+def read_need(text: str) -> str:
+    """Return what a reply names as missing, without markup; empty if it says that nothing is."""
+    need = text.strip(_AROUND)
+    need = need.strip("`") if need.count("`") % 2 else need
+    return "" if need.casefold() in _NOTHING else need[:_MAX_CHARS]
 
 
 def _computes_nothing(code: str) -> bool:

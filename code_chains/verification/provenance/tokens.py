@@ -46,7 +46,7 @@ _QUANTITY = re.compile(
 _AVERAGE = re.compile(r"(?:^|_)(?:per|avg|average|mean)_|_per$", re.IGNORECASE)
 """Names of averages, which may follow from what is given."""
 _OF_UNITS = re.compile(
-    r"(?:second|minute|hour|day|week|month|quarter|year|inch|inches|feet|foot|yard|ounce|oz|gram|cent|m|cm|mm|ml|kg|bit|byte|egg|item)s?"
+    r"(?:second|minute|hour|day|week|month|quarter|year|period|payment|inch|inches|feet|foot|yard|ounce|oz|gram|cent|m|cm|mm|ml|kg|bit|byte|egg|item)s?"
     r"_?(?:per|in)_?(?:a_)?(?:minute|hour|day|week|month|year|foot|feet|yard|mile|pound|dollar|liter|litre|km|m|kg|byte|dozen)"
     r"|per_(?:dozen|pair|couple|duo)",
     re.IGNORECASE,

@@ -159,7 +159,9 @@ def unused_values(query: str, code: str, *, all_numbers: bool = False) -> list[s
 def _unused(text: str, literals: _Literals, *, min_digits: int) -> Iterator[str]:
     years = _stated_years(text) if literals.has_dates else ()
     for number in itertools.chain(years, _stated_numbers(text, min_digits)):
-        if not _is_used(number, literals):
+        # What is written like 12 500 may be a list, such as 128 131 119.
+        parts = number.split()
+        if not _is_used(number, literals) and not all(_is_used(part, literals) for part in parts):
             yield number
     for quoted in _stated_texts(text):
         if not _occurs(quoted, literals):

@@ -117,6 +117,7 @@ HONEST = [
     ("家賃が68,000円、水道代が2,900円です。合わせて?", "print(68000 + 2900)", ()),
     ("A dog takes .5 hours a day. How long for 7 dogs?", "hours_per_dog = 0.5\nprint(7 * hours_per_dog)", ()),
     ("What is left of 80 dollars after a 20 % tip?", "print(80 - 80 * 20 * 0.01)", ()),
+    ("18500 at 4.9 % a year, monthly?", "periods_per_year = 12\nprint(18500 * 0.049 / periods_per_year)", ()),
     ("How tall is 4 feet in inches?", "height = 4 * 12\nprint(height)", ()),
     ("Wie viel ist zweihundertfünfzig durch zehn?", "print(250 / 10)", ()),
     ("Quanto fa trecento più quarantacinque?", "print(300 + 45)", ()),
