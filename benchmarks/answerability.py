@@ -54,6 +54,7 @@ def main(model: str) -> None:
         count = told(chain, asked)
         seconds = (time.perf_counter() - began) / len(asked)
         rows.append((name, len(asked), count, interval(count, len(asked)), f"{seconds:.1f}"))
+        print(name, count, flush=True)
     table(("questions", "asked", "told that something is missing", "share, 95 %", "seconds each"), rows)
 
 

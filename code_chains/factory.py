@@ -55,7 +55,7 @@ from code_chains.solvers import Repair, Solver, resolve_solver
 from code_chains.state import Verdict
 from code_chains.toolbox import Toolbox
 from code_chains.verification.values.answer_types import AnswerType
-from code_chains.verifiers import Verifier, ask_answerability, resolve_verifiers
+from code_chains.verifiers import Verifier, doubting_first, resolve_verifiers
 
 __all__ = ["CodeChain", "create_code_chain"]
 
@@ -172,7 +172,7 @@ def _assemble(given: Mapping[str, Any], name: str | Model) -> CodeChain:
     for verifier in verifiers:
         verifier.check(parts)
     parts.name_model(name, parts.model)
-    parts.verifiers = ask_answerability(verifiers, parts)
+    parts.verifiers = doubting_first(verifiers)
     store, shown = resolve_snippets(given["snippets"], parts.model, run_executor)
     parts.references = store if isinstance(store, SnippetStore) else None
     answers = resolve_cache(given["cache"])

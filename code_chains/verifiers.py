@@ -118,20 +118,28 @@ class Judge(Verifier):
 class Answerability(Verifier):
     """Ask a model whether the question states what its answer needs: a doubt if it does not; see `AnswerabilityChain`.
 
-    Embedded models are asked unless there are no `checks`, as they compute with numbers of their own instead of saying so.
-
     Attributes:
         model: Who is asked; None for the chain's model.
+        when: `"always"`, or `"auto"`, which each chain with `checks` has: where `local:1.5b` writes the programs, which
+            computes with numbers of its own instead of saying so, without tools or a database.
     """
 
     model: str | Model | None = None
+    when: Literal["always", "auto"] = "always"
 
     def __post_init__(self) -> None:
         _check_model(self, self.model)
+        _check_when(self, self.when)
+
+    def check(self, parts: Parts) -> None:
+        """Raise if a question need not state what its answer needs."""
+        if self.when == "always" and _has_sources(parts):
+            because = "tools or a database may hold what a question lacks"
+            raise ConfigurationError("verify", self, "no Answerability()", because=because)
 
     def build(self, parts: Parts) -> Chain | None:
-        """Return the chain that asks; None where a database or tools may hold what is needed."""
-        if parts.tools is not None or parts.executor.language != "python":
+        """Return the chain that asks; None for a model that needs it not, or cannot tell."""
+        if self.when == "auto" and (_has_sources(parts) or not _invents(parts)):
             return None
         return AnswerabilityChain(model=parts.resolve("Answerability.model", self.model))
 
@@ -157,8 +165,7 @@ class Agreement(Verifier):
         _check_model(self, self.model)
         remedy = f"a whole number from 2 to {_MAX_LEAD}"
         check_int("Agreement.lead", self.lead, remedy, minimum=2, maximum=_MAX_LEAD)
-        if self.when not in ("always", "auto"):
-            raise ConfigurationError("Agreement.when", self.when, '"always" or "auto"')
+        _check_when(self, self.when)
 
     def check(self, parts: Parts) -> None:
         """Raise if further programs would call tools with effects again."""
@@ -235,13 +242,11 @@ def resolve_verifiers(verify: object) -> list[Verifier]:
     return [_resolve_verifier(each) for each in given]
 
 
-def ask_answerability(verifiers: Sequence[Verifier], parts: Parts) -> list[Verifier]:
-    """Return the verifiers, and before them the question whether a question can be answered, for models that need it."""
-    weights = embedded(parts.model)
-    is_asked = weights is not None and weights.can_tell_missing and parts.sanity_checks
-    if not is_asked or any(isinstance(verifier, Answerability) for verifier in verifiers):
-        return [*verifiers]
-    return [Answerability(), *verifiers]
+def doubting_first(verifiers: Sequence[Verifier]) -> list[Verifier]:
+    """Return the verifiers, those first that only doubt; of these one is there in any case."""
+    doubting = [verifier for verifier in verifiers if isinstance(verifier, Answerability)]
+    others = [verifier for verifier in verifiers if not isinstance(verifier, Answerability)]
+    return [*(doubting or [Answerability(when="auto")]), *others]
 
 
 def _resolve_verifier(verifier: object) -> Verifier:
@@ -280,6 +285,21 @@ def _check_model(verifier: Verifier, model: object) -> None:
     if not isinstance(model, str | Runnable | None):
         argument = f"{type(verifier).__name__}.model"
         raise ConfigurationError(argument, model, "the name of a model, or a chat model")
+
+
+def _check_when(verifier: Verifier, when: object) -> None:
+    if when not in ("always", "auto"):
+        raise ConfigurationError(f"{type(verifier).__name__}.when", when, '"always" or "auto"')
+
+
+def _invents(parts: Parts) -> bool:
+    """Return whether the model invents what a question lacks, and can tell what that is if it is asked."""
+    weights = embedded(parts.model)
+    return weights is not None and weights.can_tell_missing and parts.sanity_checks
+
+
+def _has_sources(parts: Parts) -> bool:
+    return parts.tools is not None or parts.executor.language != "python"
 
 
 def _has_effects(parts: Parts) -> bool:

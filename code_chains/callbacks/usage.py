@@ -17,7 +17,7 @@ from code_chains.callbacks.pricing import Prices
 from code_chains.callbacks.runs import RunObserver
 from code_chains.records import Usage
 
-STAGES = ("retrieve", "plan", "generate", "judge", "write_tests", "interpret")
+STAGES = ("retrieve", "plan", "generate", "answerability", "judge", "write_tests", "interpret")
 """Names of runs that calls are counted under; elsewhere it is the innermost named run."""
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from code_chains.analysis.replies.text import visible_text
 from code_chains.chains.evaluate import UNCHECKED
-from code_chains.chains.generate import DATA_KEYS, stands_alone
+from code_chains.chains.generate import DATA_KEYS
 from code_chains.chains.opinion import OpinionChain
 from code_chains.state import Verdict
-from code_chains.verification.provenance.inventions import may_be_made_up
+from code_chains.verification.provenance.inventions import asks_for_inventions
 from code_chains.verification.provenance.needs import read_need
+
+_log = logging.getLogger(__name__)
 
 ANSWERABILITY_PROMPT = """\
 You check questions before somebody computes their answers. Reply `Complete` if all numbers, names and data that are needed \
@@ -29,7 +33,7 @@ _EXAMPLES: tuple[tuple[str, str], ...] = (
     ),
     ("Count the words in 'the cat sat on the mat' that begin with t.", ""),
     ("What time is it in Lima when it is 18:00 there?", "which place is meant"),
-    ("Rechnen Sie 12 Tage Urlaub in Stunden um.", ""),
+    ("Rechnen Sie 12 Tage in Stunden um.", ""),
     ("We are six people and share a taxi. What does each of us pay?", "the fare of the taxi"),
     ("We are six people and share a taxi for 43.80. What does each of us pay?", ""),
     ("What is the 40th Fibonacci number?", ""),
@@ -43,7 +47,7 @@ _EXAMPLES: tuple[tuple[str, str], ...] = (
     ),
     ("A cylinder is 30 cm high. How many litres does it hold?", "the radius of the cylinder"),
     ("Wie viele Sekunden hat eine Woche?", ""),
-    ("Wie alt ist meine Schwester, wenn ich 34 bin?", "how much older or younger the sister is"),
+    ("Wie alt ist meine Schwester, wenn ich 34 bin?", "wie viel älter oder jünger die Schwester ist"),
     ("sort these names by length: Ann, Christopher, Bob", ""),
     ("which of our three shops sold most last week", "what each of the shops sold last week"),
     ("Two dice are thrown. What is the probability that the sum is at least 9?", ""),
@@ -62,7 +66,9 @@ _EXAMPLES: tuple[tuple[str, str], ...] = (
     ),
 )
 """Questions, each with what is missing; mostly in pairs that differ in that alone."""
-_MISSING = re.compile(r"[\s*_`]*missing[*_`]*\s*:([^\n]*)", re.IGNORECASE)
+_MISSING = re.compile(r"[\s*_`>#\"'-]*missing[*_`]*\s*[:\uff1a][\s\u2022-]*([^\n]*)", re.IGNORECASE)
+_DESCRIBED = {"session_variables", "previous_steps"}
+"""Keys that tell what a session holds; empty ones that it holds nothing."""
 
 
 class AnswerabilityChain(OpinionChain):
@@ -70,8 +76,8 @@ class AnswerabilityChain(OpinionChain):
 
     A small model rarely says so when it is told to write a program, but often if that is all it is asked: unanswerable
     questions as in Rajpurkar et al. (2018, arXiv:1806.03822). The outcome stays, `unverified`, with what is missing as the
-    reason. Questions with files, variables or a conversation before them are not asked about, as these may hold what is
-    needed, nor those for something made up, or for a program.
+    reason. It is not asked where files, variables, standard input, retrieved examples or earlier turns may hold what is
+    needed, nor about questions for something made up or for a program. If it cannot be asked, nothing is in doubt.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -85,16 +91,27 @@ class AnswerabilityChain(OpinionChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query"]
-    optional_keys: ClassVar[list[str]] = [key for key in DATA_KEYS if key != "answer_type"]
+    optional_keys: ClassVar[list[str]] = [
+        *(key for key in DATA_KEYS if key != "answer_type"),
+        "session_variables",
+    ]
+    only_doubts: ClassVar[bool] = True
 
-    whom: ClassVar[str] = "The model that says what is missing"
     name: str | None = "answerability"
     prompt: str = ANSWERABILITY_PROMPT
 
     def unasked(self, values: Mapping[str, Any]) -> Verdict | None:
         """Return that nothing is known where the question need not state anything."""
-        is_open = may_be_made_up(str(values["query"])) or not stands_alone({**values, "answer_type": None})
-        return UNCHECKED if is_open else None
+        is_made_up = asks_for_inventions(str(values["query"]))
+        stands_alone = not any(values.get(key) for key in self.optional_keys)
+        # Invariant: a session of the caller's own holds what nobody described.
+        is_own = values.get("session") is not None and not _DESCRIBED & values.keys()
+        return UNCHECKED if is_made_up or is_own or not stands_alone else None
+
+    def unreached(self, error: str) -> Verdict:
+        """Return the verdict as it was: a question that is not asked about is one like any other."""
+        _log.warning("The model could not be asked what is missing: %s", error)
+        return UNCHECKED
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, examples, and the question."""
@@ -108,8 +125,8 @@ class AnswerabilityChain(OpinionChain):
 
     def read(self, reply: str) -> Verdict:
         """Return the verdict in a reply; only one that begins with `Missing:` is a doubt."""
-        match = _MISSING.match(reply)
-        missing = read_need(match[1].strip().rstrip(".")) if match else ""
+        match = _MISSING.match(visible_text(reply))
+        missing = read_need(match[1].rstrip(" .")) if match else ""
         if not missing:
             return UNCHECKED
         return Verdict("unverified", "provenance", f"The model says that this is not given: {missing}.")

@@ -220,10 +220,14 @@ class EvaluateChain(StreamingChain):
 
     def _assess(self, verdict: Verdict, values: State, config: Config) -> Flow:
         """Return the verdict on a program that nothing can verify."""
-        verdict = yield from self._test_generated(verdict, values, config)
+        doubting = [verifier for verifier in self.verifiers if _only_doubts(verifier)]
+        verdict = yield from ask_verifiers(doubting, {**values, "verdict": verdict}, config)
+        if not verdict.is_doubt:
+            verdict = yield from self._test_generated(verdict, values, config)
         if verdict.status != "unverified":
             return verdict
-        return (yield from ask_verifiers(self.verifiers, {**values, "verdict": verdict}, config))
+        others = [verifier for verifier in self.verifiers if not _only_doubts(verifier)]
+        return (yield from ask_verifiers(others, {**values, "verdict": verdict}, config))
 
     def _test_generated(self, verdict: Verdict, values: State, config: Config) -> Flow:
         """Return `plausible` if the program passes generated tests; otherwise the verdict as it is."""
@@ -338,6 +342,11 @@ def _only_defines(values: State, query: str) -> bool:
     return execution.ok and not execution.output.strip() and defines_what_is_asked(code, query)
 
 
+def _only_doubts(verifier: Chain) -> bool:
+    """Return whether a verifier can doubt an outcome alone: it comes before what may speak for it."""
+    return getattr(verifier, "only_doubts", False)
+
+
 def ask_verifiers(verifiers: Sequence[Chain], outcome: State, config: Config) -> Flow:
     """Return the verdict of the first verifier that decides; what is said of the outcome so far if none does.
 
@@ -348,6 +357,8 @@ def ask_verifiers(verifiers: Sequence[Chain], outcome: State, config: Config) ->
     for verifier in verifiers:
         if verdict.by == "provenance" and getattr(verifier, "is_opinion", False):
             continue
+        if verdict.is_doubt and _only_doubts(verifier):
+            continue
         for key in verifier.input_keys:
             _required(state, key, verifier.get_name())
         try:
@@ -357,7 +368,7 @@ def ask_verifiers(verifiers: Sequence[Chain], outcome: State, config: Config) ->
             return said if verdict == UNCHECKED else verdict
         if said.status != "unverified":
             return said
-        if verdict == UNCHECKED:  # Nothing else is known, such as a vote.
+        if verdict == UNCHECKED or said.is_doubt:  # Else more is known, such as a vote.
             verdict = said
     return verdict
 

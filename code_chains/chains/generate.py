@@ -190,7 +190,8 @@ class GenerateChain(AskingChain):
         """Whether a question asks for functions alone; every other restart asks in the other way."""
         has_rules = self.prompt.startswith(GENERATE_PROMPT) and self.examples == EXAMPLES
         is_other = (values.get("sample_index") or 0) % 2
-        return has_rules and stands_alone(values) and not is_other and expectations_of(values).are_calls
+        has_data = any(values.get(key) for key in DATA_KEYS)
+        return has_rules and not has_data and not is_other and expectations_of(values).are_calls
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, examples, the question with its inputs, and feedback on a failed program."""
@@ -206,11 +207,6 @@ class GenerateChain(AskingChain):
             ending = "\n\nWrite the whole corrected program." if is_repair else ""
             messages.append(HumanMessage(f"{values['feedback']}{ending}"))
         return messages
-
-
-def stands_alone(values: Mapping[str, Any]) -> bool:
-    """Return whether a question comes without data, conversation or steps before it."""
-    return not any(values.get(key) for key in DATA_KEYS)
 
 
 def _question(values: Mapping[str, Any]) -> list[str]:

@@ -89,7 +89,6 @@ class JudgeChain(OpinionChain):
 
     input_keys: ClassVar[list[str]] = ["query", "code", "output"]
     optional_keys: ClassVar[list[str]] = ["schema_only"]
-    whom: ClassVar[str] = "The judge"
     name: str | None = "judge"
     prompt: str = JUDGE_PROMPT
 
@@ -105,6 +104,10 @@ class JudgeChain(OpinionChain):
         """Return a verdict where the model would see the data."""
         reason = "No judge was asked, as models may not see data."
         return Verdict("unverified", "none", reason) if values.get("schema_only") else None
+
+    def unreached(self, error: str) -> Verdict:
+        """Return a verdict that says so."""
+        return Verdict("unverified", "none", f"The judge could not be asked ({error}).")
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, two examples, and the case with program and output in fences."""

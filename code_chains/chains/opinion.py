@@ -11,6 +11,7 @@ from code_chains.analysis.replies.extraction import reply_text
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Config, Flow, State
 from code_chains.chains.generate import finish_reason
+from code_chains.errors import BudgetError
 from code_chains.state import Verdict
 
 _MAX_REASON_CHARS = 300
@@ -20,8 +21,6 @@ class OpinionChain(AskingChain):
     """Ask a model for its opinion on an outcome. Adds `verdict`; a failure is none, as the outcome exists without it."""
 
     is_opinion: ClassVar[bool] = True
-    whom: ClassVar[str]
-    """Who is asked, as a sentence begins."""
     output_keys: ClassVar[list[str]] = ["verdict"]
 
     def _flow(self, values: State, config: Config) -> Flow:
@@ -30,16 +29,21 @@ class OpinionChain(AskingChain):
             return
         try:
             reply = yield self.ask(self.model, self.messages(values), config)
+        except BudgetError:  # Whoever asks tells it from other errors.
+            raise
         except Exception as error:  # Any error of a provider's library.
             message = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_REASON_CHARS]
-            reason = f"{self.whom} could not be asked ({message})."
-            yield {"verdict": Verdict("unverified", "none", reason)}
+            yield {"verdict": self.unreached(message)}
             return
         yield {"verdict": self.read(reply_text(reply) if finish_reason(reply, self.model) == "stop" else "")}
 
     def unasked(self, values: Mapping[str, Any]) -> Verdict | None:
         """Return the verdict where the model is not asked; None if it is."""
         return None
+
+    def unreached(self, error: str) -> Verdict:
+        """Return the verdict where the model could not be asked."""
+        raise NotImplementedError
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send."""

@@ -11,7 +11,12 @@ from code_chains import (
     Agreement,
     Answerability,
     AnswerabilityChain,
+    Budget,
+    ConfigurationError,
+    Escalate,
+    GeneratedTests,
     Judge,
+    Repair,
     SandboxExecutor,
     Verdict,
     create_code_chain,
@@ -22,7 +27,7 @@ from code_chains.testing import ScriptedModel
 
 TAXI = "We are six people and share a taxi. What does each of us pay?"
 MISSING = "The model says that this is not given: the fare."
-PROGRAM = "```python\nprint(round(36 / 6, 2))\n```"
+SIZES = ("local:0.5b", "local:1.5b")
 
 
 def fare() -> float:
@@ -34,14 +39,17 @@ class Asked(ScriptedModel):
     """A model that says that the fare is missing, and counts how often it is asked so."""
 
     model_name: str = "another"
+    temperature: float | None = None
     questions: list[str] = Field(default_factory=list)
 
-    def __init__(self, reply: str = "Missing: the fare", **kwargs: Any) -> None:
+    def __init__(
+        self, reply: str = "Missing: the fare", program: str = "round(36 / 6, 2)", **kwargs: Any
+    ) -> None:
         questions: list[str] = []
 
         def respond(messages: Any) -> str:
             if not str(messages[0].content).startswith("You check questions"):
-                return PROGRAM
+                return f"```python\nprint({program})\n```"
             questions.append(str(messages[-1].content))
             return reply
 
@@ -71,6 +79,7 @@ def test_what_is_missing_is_said_beside_the_answer(sandbox: SandboxExecutor) -> 
         "",
         "Missing: nothing",
         "Missing: **none**",
+        "Missing: ...",
         "Nothing is missing: all is there",
         "Missing:",
     ],
@@ -80,7 +89,15 @@ def test_any_other_reply_leaves_the_verdict_as_it_was(sandbox: SandboxExecutor, 
 
 
 @pytest.mark.parametrize(
-    "reply", ["**Missing:** the fare", "missing: the fare.", "Missing: the fare\nComplete"]
+    "reply",
+    [
+        "**Missing:** the fare",
+        "missing: the fare.",
+        "Missing: the fare\nComplete",
+        "<think>Six people, no fare.</think>\nMissing: the fare",
+        "- Missing:\n- the fare",
+        "> Missing\uff1a the fare\x1b",
+    ],
 )
 def test_what_is_missing_is_read_in_any_dress(reply: str) -> None:
     assert AnswerabilityChain(model=Asked(reply)).invoke({"query": TAXI})["verdict"].reason == MISSING
@@ -114,6 +131,66 @@ def test_nothing_is_asked_where_a_question_need_not_state_it(
     model = Asked(model_name="local:1.5b")
     ask(model, sandbox, query, state)
     assert model.questions == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "How can six people split a taxi, and what does each pay?",
+        "Explain what six people pay who share a taxi in a five story city.",
+        "How much paint do six people draw?",
+    ],
+)
+def test_it_is_asked_however_a_question_begins(sandbox: SandboxExecutor, query: str) -> None:
+    model = Asked(model_name="local:1.5b")
+    ask(model, sandbox, query)
+    assert model.questions == [query]
+
+
+def test_nothing_is_asked_in_a_session_that_may_hold_it(sandbox: SandboxExecutor) -> None:
+    model = Asked(model_name="local:1.5b")
+    with sandbox.session() as session:
+        session.run("fare = 36")
+        ask(model, sandbox, state={"session": session})
+    with create_code_chain(model, executor=sandbox, interpret=False, memory=False) as chain:
+        chain.invoke({"query": TAXI, "session_id": "a", "variables": {"fare": 36}})
+        chain.invoke({"query": TAXI, "session_id": "a"})
+    assert model.questions == []
+
+
+def test_nothing_is_asked_of_what_failed_or_is_in_doubt(sandbox: SandboxExecutor) -> None:
+    model = Asked(model_name="local:1.5b")
+    ask(model, sandbox, "We are 25.75 metres from the taxi. How many feet is that?")
+    assert model.questions == []
+
+
+@pytest.mark.parametrize("options", [{"solve": Repair(samples=3)}, {"verify": [GeneratedTests()]}])
+def test_neither_a_vote_nor_generated_tests_outweigh_it(
+    sandbox: SandboxExecutor, options: dict[str, Any]
+) -> None:
+    result = ask(Asked(model_name="local:1.5b", temperature=0.0), sandbox, **options)
+    assert (result["verdict"].status, result["verdict"].reason) == ("unverified", MISSING)
+
+
+@pytest.mark.parametrize(("first", "second", "is_asked"), [(*SIZES, True), (*SIZES[::-1], False)])
+def test_the_model_that_wrote_the_program_decides(
+    sandbox: SandboxExecutor, first: str, second: str, is_asked: bool
+) -> None:
+    failing, other = Asked(model_name=first, program="1 / 0"), Asked(model_name=second)
+    ask(failing, sandbox, solve=Escalate([other], Repair(1)))
+    assert (failing.questions, other.questions) == ([], [TAXI] * is_asked)
+
+
+def test_a_budget_that_is_spent_costs_no_answer(sandbox: SandboxExecutor) -> None:
+    result = ask(Asked(model_name="local:1.5b"), sandbox, budget=Budget(model_calls=1))
+    assert (result["output"], result["verdict"].status) == ("6.0", "unverified")
+    assert result["verdict"].reason.startswith("answerability was not asked: ")
+
+
+@pytest.mark.parametrize("options", [{"tools": [fare]}, {"executor": "sql"}])
+def test_where_something_else_may_hold_it_naming_it_is_an_error(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="may hold what a question lacks"):
+        create_code_chain(Asked(), verify=[Answerability()], **options)
 
 
 @pytest.mark.parametrize("options", [{"checks": "none"}, {"tools": [fare]}])
@@ -155,8 +232,7 @@ def test_a_model_that_cannot_be_asked_costs_no_answer(sandbox: SandboxExecutor) 
         raise ConnectionError("no route")
 
     result = ask(Asked(), sandbox, verify=[Answerability(ScriptedModel(fail))])
-    assert (result["verdict"].status, result["output"]) == ("unverified", "6.0")
-    assert "no route" in result["verdict"].reason
+    assert (result["verdict"], result["output"]) == (UNCHECKED, "6.0")
 
 
 def test_it_is_said_in_the_language_of_the_question(sandbox: SandboxExecutor) -> None:

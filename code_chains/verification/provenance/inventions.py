@@ -26,14 +26,19 @@ _CHANCE = re.compile(
 )
 _MADE_UP = re.compile(
     r"\b(?:make up|made[- ]up|invent\w*|fictional|fictitious|imaginary|fake|dummy|mock|sample data|example data|test data"
-    r"|poem|story|haiku|joke|lorem ipsum|password|erfinde\w*|ausgedacht\w*|beispieldaten|inventa\w*|ficticio\w*|invente\w*"
+    r"|poem|(?:a|the|short|funny|bedtime) story|haiku|joke|lorem ipsum|password"
+    r"|erfinde\w*|ausgedacht\w*|beispieldaten|inventa\w*|ficticio\w*|invente\w*"
     r"|fictif\w*|inventati\w*|придума\w*|выдум\w*|uydur\w*)\b|编造|虚构|架空|作り話",
+    re.IGNORECASE,
+)
+_PROGRAM = re.compile(
+    r"\b(?:write (?:me )?(?:a |an |some |the )?(?:\w+ ){0,3}(?:program|script|function|class|code|decorator|snippet|app)"
+    r"|implement|create (?:a|an) (?:\w+ ){0,2}(?:function|class|program|script|app|decorator))\b",
     re.IGNORECASE,
 )
 _HOW_TO = re.compile(
     r"\b(?:how (?:to|(?:do|can|would|should) (?:i|you|we|one))\b|show me how|example of|demonstrate|explain|illustrate|teach"
-    r"|write (?:me )?(?:a |an |some |the )?(?:\w+ ){0,3}(?:program|script|function|class|code|decorator|snippet|app)"
-    r"|implement|create (?:a|an) (?:\w+ ){0,2}(?:function|class|program|script|app|decorator)|wie (?:kann|macht|geht)"
+    r"|wie (?:kann|macht|geht)"
     r"|cómo (?:puedo|se)|comment (?:faire|puis)|come (?:posso|si)|как (?:можно|сделать))\b|如何|怎么|どうやって|어떻게",
     re.IGNORECASE,
 )
@@ -89,7 +94,7 @@ def find_invention(
         'data'
     """
     tree = parse(code) if len(code) <= _MAX_CODE_CHARS else None
-    if tree is None or may_be_made_up(query):
+    if tree is None or asks_for_inventions(query) or _HOW_TO.search(query) or _DRAWING.search(query):
         return None
     known = [*names, *names_from_elsewhere(code)]
     try:
@@ -107,9 +112,9 @@ def find_invention(
     return _Decision(tokens, given, inputs, needs_input, allows_chance, asks_with_rate).find()
 
 
-def may_be_made_up(query: str) -> bool:
-    """Return whether a question asks for something made up, a drawing, a program, or how something is done."""
-    return any(pattern.search(query) for pattern in (_MADE_UP, _HOW_TO, _DRAWING))
+def asks_for_inventions(query: str) -> bool:
+    """Return whether a question asks for something made up, or for a program."""
+    return bool(_MADE_UP.search(query) or _PROGRAM.search(query))
 
 
 def names_from_elsewhere(code: str) -> list[str]:

@@ -24,7 +24,7 @@ _MARKER = (
 """What is prescribed, and how models translate it."""
 _LINE = re.compile(rf"^[\W_]*{_MARKER}\s*[:：](.+)$", re.IGNORECASE | re.MULTILINE)
 _SAID = re.compile(_MARKER, re.IGNORECASE)
-_NOTHING = ("nothing", "none", "n/a", "-", "nichts", "nada", "rien", "niente")
+_NOTHING = ("nothing", "none", "n/a", "nothing is missing", "complete", "nichts", "nada", "rien", "niente")
 _SUPPOSING = (
     r"\b(?:assum(?:e|es|ed|ing|ption)\b|let'?s (?:say|suppose)|suppos(?:e|ing)\b|hypothetical"
     r"|annahme|angenommen|nehmen wir|annehmen|supon(?:iendo|gamos|er)|asum(?:o|iendo)"
@@ -264,7 +264,8 @@ def read_need(text: str) -> str:
     """Return what a reply names as missing, without markup; empty if it says that nothing is."""
     need = text.strip(_AROUND)
     need = need.strip("`") if need.count("`") % 2 else need
-    return "" if need.casefold() in _NOTHING else need[:_MAX_CHARS]
+    says_nothing = need.casefold() in _NOTHING or not re.search(r"\w", need)
+    return "" if says_nothing else "".join(filter(str.isprintable, need[:_MAX_CHARS]))
 
 
 def _computes_nothing(code: str) -> bool:
