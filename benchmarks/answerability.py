@@ -3,7 +3,7 @@
     python -m benchmarks.answerability [--model local:1.5b]
 
 The questions without a file of `benchmarks.unanswerable`, and the everyday ones. The examples that the model is shown were
-chosen with the first, second, third and fourth ones and the everyday ones for development; the others are held out.
+chosen by looking at all but the fifth ones.
 """
 
 from __future__ import annotations
