@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
 from code_chains import SandboxExecutor, create_code_chain
+from code_chains.state import Execution
 from code_chains.testing import ScriptedModel
-from code_chains.verification.sanity.failure_reports import empty_output, found_nothing, reported_failure
+from code_chains.verification.sanity import sanity_verdict
+from code_chains.verification.sanity.failure_reports import (
+    empty_output,
+    found_nothing,
+    reported_failure,
+    sums_nothing,
+)
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.question_values import unused_values
 
@@ -182,6 +189,7 @@ def test_questions_about_failures_may_be_answered_with_one(query: str) -> None:
         "(np.float64(nan),)",
         "price   NaN\ncount   NaN\ndtype: float64",
         "Books that came late: 0\nLongest delay in days: NaT",
+        "Late ones: Empty DataFrame\nColumns: [a]\nIndex: []\nSum: 0.0",
     ],
 )
 def test_an_output_without_a_value_is_found(output: str) -> None:
@@ -227,6 +235,38 @@ def test_an_answer_is_not_that_nothing_was_found(output: str) -> None:
     assert not found_nothing("Which title was first?", output)
 
 
+@pytest.mark.parametrize(
+    ("output", "is_nothing"),
+    [
+        ("Spent: 0.0", True),
+        ("$0.00", True),
+        ("Spent in 2024: 0,00", True),
+        ("Late: 0", False),
+        ("Spent: 0.05", False),
+        ("10.0", False),
+        ("", False),
+    ],
+)
+def test_a_sum_of_nothing_has_decimals_and_a_count_none(output: str, is_nothing: bool) -> None:
+    assert sums_nothing("What did I spend in April 2024?", output) == is_nothing
+    assert not sums_nothing("What did I spend, if anything or nothing?", output)
+
+
+SELECTING = "import pandas as pd\nd = pd.read_csv('e.csv')\nprint(d[d.month == 4].amount.sum())"
+ADDING = SELECTING.replace("[d.month == 4]", "")
+
+
+@pytest.mark.parametrize(("code", "is_doubted"), [(SELECTING, True), (ADDING, False)])
+def test_a_zero_of_selected_rows_is_a_doubt(code: str, is_doubted: bool) -> None:
+    values = {
+        "query": "What did I spend in month 4?",
+        "files": {"e.csv": b"month,amount\n1,2.5\n"},
+        "execution": Execution(status="ok", stdout="0.0"),
+    }
+    verdict = sanity_verdict(values, code)
+    assert (verdict is not None and verdict.reason.startswith("The result is zero")) == is_doubted
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_looking_at_outputs_never_raises(query: str, output: str) -> None:
     assert reported_failure(query, output) in ("", *map(str.strip, output.splitlines()))
@@ -264,8 +304,11 @@ IMPOSSIBLE = [
     ("Sortiere 30, 10, 20", "10 20 20"),
     ("How many got on?", "Total: 07:1007:5808:4609:35"),
     ("What is the total?", "12.50 €13.00 €"),
+    ("Quanto pago in tutto?", "Totale: 0    12.0\n1     9.0\ndtype: float64"),
 ]
 POSSIBLE = [
+    ("What is the total of each?", "0    12.0\n1     9.0\ndtype: float64"),
+    ("What is the total?", "a    12.0\nb     9.0\ndtype: float64"),
     ("What is the difference between 3 and 58?", "-55"),
     ("How many are there?", "From -3 to 4: 7"),
     ("What is the probability, in percent?", "16.7"),

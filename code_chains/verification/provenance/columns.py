@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from calendar import day_name, month_name
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from code_chains.analysis.columns import columns_of, comparisons
@@ -44,6 +44,11 @@ _ATTRIBUTES = words(
 )
 """What things have in columns of their own, and no identifier tells."""
 _AGGREGATING = words("mean sum median max min idxmax idxmin std var")
+_ADDING = words("mean sum median")
+_ORDINAL = re.compile(
+    r"(?:^|[_ ])(?:year|jahr|ann[eé]e|año|anno|ano|rok|год|yıl|id|zip|plz)(?:$|[_ ])|年", re.IGNORECASE
+)
+"""Names of columns whose numbers nobody adds up."""
 _MEASURE = re.compile(
     r"(?:(?:total|net|gross|daily|used|all|sum|avg|mean)[_ ])?(?:[kcm]?m|k?g|m?l|s|sec(?:onds)?|degrees?|celsius|mph|kmh)"
     r"|(?:.*[_ ])?(?:amount|value|total|reading|measurement|[kmg]?wh?|lit(?:re|er)s?|h|hours?|min(?:utes)?"
@@ -105,7 +110,7 @@ _GENERIC = words(
     " faster slower higher lower longer shorter taller older younger larger bigger smaller heavier lighter cheaper closer"
     " farther further deeper wider better worse earlier later greater fewer other another new newly created scaling"
     " spender spenders earner earners buyer buyers seller sellers winner winners loser losers runner performer"
-    " salary salaries wage wages income pace speed growth score rank position place duration"
+    " salary salaries wage wages income pace heart rate speed growth score rank position place duration"
 )
 """Words that name no column."""
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
@@ -135,6 +140,9 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     columns, asked = columns_of(profile), folded(query)
     unnamed = [column for column in columns_read(code, profile) if not _is_named(column, asked)]
     tree = parse(code) or ast.Module([], [])
+    if added := [name for name in _aggregated(tree, _ADDING) if name in unnamed and _ORDINAL.search(name)]:
+        reason = f"The program takes a sum or mean of {added[0]}, which the question does not name."
+        return f"{reason} There are: {_listed(columns)}."
     filtered = {column for column, value in _selections(tree, columns) if isinstance(value, str)}
     measures = [name for name in unnamed if name not in filtered and _may_measure(name)]
     if len(measures) > 1:
@@ -147,19 +155,22 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         missing = _missing_choice(asked, columns, folded(profile))
     if not missing or (missing in ("age", "oldest") and any(map(_BORN.search, columns))):
         return ""
-    there = f"There are: {', '.join(columns[:_MAX_NAMED])}."
-    used = f"the column{'s' if len(unnamed) > 1 else ''} {', '.join(unnamed[:_MAX_NAMED])}"
-    return f"Nothing in the data is called {missing}; the program used {used}. {there}"
+    used = f"the column{'s' if len(unnamed) > 1 else ''} {_listed(unnamed)}"
+    return f"Nothing in the data is called {missing}; the program used {used}. There are: {_listed(columns)}."
 
 
-def _aggregated(tree: ast.AST) -> Iterator[str]:
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:_MAX_NAMED])
+
+
+def _aggregated(tree: ast.AST, methods: Collection[str] = _AGGREGATING) -> Iterator[str]:
     """Yield the columns that a program takes a sum, a mean or the like of."""
     for call in nodes(tree, ast.Call):
         match call.func:
             case ast.Attribute(
                 value=ast.Subscript(slice=ast.Constant(value=str() as column)) | ast.Attribute(attr=column),
                 attr=name,
-            ) if name in _AGGREGATING:
+            ) if name in methods:
                 yield column
 
 

@@ -40,7 +40,9 @@ _NOTHING = re.compile(
     re.DOTALL,
 )
 """Outputs that hold no value, with a word about what they are or without."""
-_LABELLED_NAN = re.compile(r"[^\W\d][\w ()'’./-]{0,60}[:=]\s*(?:nan|NaN|NaT|<NA>)")
+_LABELLED_NAN = re.compile(r"[^\W\d][\w ()'’./-]{0,60}[:=]\s*(?:nan|NaN|NaT|<NA>|Empty DataFrame)")
+_FIGURE = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)*")
+_ZERO = re.compile(r"-?0[.,]0+")
 _NAN = re.compile(r"(?:np\.)?(?:float(?:64)?\(['\"]?)?(?:nan|NaN|NaT|<NA>)(?:['\"]?\))?")
 _ABOUT_FAILURE = re.compile(
     r"\b(?:error|exception|traceback|fail\w*|invalid|valid|raises?|crash\w*|bug|log|logs|message|warning|not found|exist\w*"
@@ -119,6 +121,18 @@ def found_nothing(query: str, output: str) -> bool:
     """
     is_asked = _ABOUT_NOTHING.search(query) or _WHETHER.search(query)
     return not is_asked and says_not_found(output)
+
+
+def sums_nothing(query: str, output: str) -> bool:
+    """Return whether an output has no other figure than 0.0, as the sum of no rows has; a count is 0 without decimals.
+
+    Example:
+        >>> sums_nothing("What did I spend in April?", "Spent: 0.0")
+        True
+    """
+    known = set(_FIGURE.findall(query))
+    figures = [figure for figure in _FIGURE.findall(output[:_MAX_CHARS]) if figure not in known]
+    return bool(figures) and all(map(_ZERO.fullmatch, figures)) and not _ABOUT_NOTHING.search(query)
 
 
 def says_not_found(output: str) -> bool:

@@ -62,6 +62,12 @@ _UNGROUPED = re.compile(
     r"(?:^|\W)0\s+[-\d.]+\n1\s+[-\d.]+\n(?:\d+\s+[-\d.]+\n)*(?:Name: [^\n]*, )?dtype: \w+\s*$"
 )
 """A pandas Series of numbers whose index numbers the rows."""
+_TOTAL = re.compile(
+    r"\b(?:total|altogether|in all|sum of all|insgesamt|gesamt\w*|in tutto|totale|en tout|au total|en total|no total|łącznie"
+    r"|всего|итого|toplam\w*)\b|合計|总共|一共|합계",
+    re.IGNORECASE,
+)
+_EACH = re.compile(r"\b(?:each|every|jede\w*|chaque|cada|ogni|кажд\w*)\b", re.IGNORECASE)
 _JOINED = re.compile(
     r"(?<![\d:])(?:\d{1,2}:\d{2}){3,}(?![\d:])|(?:\d+[.,]\d{2}\s?[€$£%]){2,}|(?:[€$£]\d+[.,]\d{2}){2,}"
 )
@@ -154,6 +160,12 @@ def _unnamed_groups(query: str, output: str) -> str:
     return "The question asks for a value per group, but the output has one per row, without the names of groups."
 
 
+def _rows_for_total(query: str, output: str) -> str:
+    if not _TOTAL.search(query) or _EACH.search(query) or _PER.search(query) or not _UNGROUPED.search(output):
+        return ""
+    return "The question asks for a total, but the output has one value per row."
+
+
 def _listed(query: str) -> list[float]:
     """Return the numbers of the only list in a question."""
     lists = _LIST.findall(query)
@@ -170,4 +182,5 @@ _CHECKS: tuple[Callable[[str, str], str], ...] = (
     _mean_outside,
     _lost_in_sorting,
     _unnamed_groups,
+    _rows_for_total,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.determinism import prints_set_order
+from code_chains.analysis.parsing import nodes, parse
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Verdict
 from code_chains.verification.provenance import (
@@ -17,7 +19,12 @@ from code_chains.verification.provenance import (
     unnamed_selection,
 )
 from code_chains.verification.provenance.needs import assumed_values, doubted_inputs
-from code_chains.verification.sanity.failure_reports import empty_output, found_nothing, reported_failure
+from code_chains.verification.sanity.failure_reports import (
+    empty_output,
+    found_nothing,
+    reported_failure,
+    sums_nothing,
+)
 from code_chains.verification.sanity.formats import broken_format
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.options import calls_any, unset_options
@@ -29,6 +36,9 @@ _GIVEN_KEYS = ("translation", "history", "previous_steps", "tests", "examples", 
 _NOT_FOUND = (
     "The program found nothing. Compare a part of the text, without upper and lower case,"
     " and in each column that may hold it."
+)
+_NO_ROWS = (
+    "The result is zero, as if no row was selected. If that is so, the program must say so in a sentence."
 )
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
@@ -54,13 +64,8 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     if has_session or not query or defines_what_is_asked(code, query):
         return None
     doubts = _doubts_about_values(query, code, values)
-    if shows_text and empty_output(query, execution.output):
-        doubts.insert(
-            0, "The output holds no value. If there is none, the program must say so in a sentence."
-        )
-    has_data = bool(values.get("files") or values.get("variables"))
-    if shows_text and has_data and found_nothing(query, execution.output):
-        doubts.insert(0, _NOT_FOUND)
+    if shows_text:
+        doubts = [*_doubts_about_nothing(query, code, values), *doubts]
     if not has_value and (broken := broken_invariant(query, execution.output)):
         doubts.insert(0, broken)
     if shows_text and (wrong := broken_format(query, execution.output, code)):
@@ -70,6 +75,23 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     if doubts:
         return Verdict("failed", "checks", " ".join(doubts))
     return _verdict_on_origins(query, code, values)
+
+
+def _doubts_about_nothing(query: str, code: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield in which ways an output shows nothing that was found."""
+    output = values["execution"].output
+    has_data = bool(values.get("files") or values.get("variables"))
+    if has_data and _selects(code) and sums_nothing(query, output):
+        yield _NO_ROWS
+    if has_data and found_nothing(query, output):
+        yield _NOT_FOUND
+    if empty_output(query, output):
+        yield "The output holds no value. If there is none, the program must say so in a sentence."
+
+
+def _selects(code: str) -> bool:
+    """Return whether a program may leave out rows."""
+    return ".query(" in code or any(nodes(parse(code) or ast.Module([], []), ast.Compare))
 
 
 def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:

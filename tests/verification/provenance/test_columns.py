@@ -102,8 +102,32 @@ def test_what_nothing_in_the_data_is_called_is_named(
 
 
 @pytest.mark.parametrize(
+    ("query", "code", "added"),
+    [
+        (
+            "What is the average salary of sales?",
+            "print(df[df.dept == 'sales']['start_year'].mean())",
+            "start_year",
+        ),
+        ("How many pages are that?", "print(df['year'].sum())", "year"),
+        ("What do we earn on average?", "print(df.customer_id.mean())", "customer_id"),
+    ],
+)
+def test_a_sum_of_what_nobody_adds_up_is_told(query: str, code: str, added: str) -> None:
+    profile = "columns: `dept` (text), `start_year` (int), `year` (int), `customer_id` (int)"
+    reason = unanswered_subject(query, READ + code, profile)
+    assert reason.startswith(f"The program takes a sum or mean of {added}, which the question does not name.")
+
+
+@pytest.mark.parametrize(
     ("query", "profile", "code"),
     [
+        (
+            "In which year did they start on average?",
+            "columns: `start_year` (int)",
+            "print(df.start_year.mean())",
+        ),
+        ("What is my average heart rate?", "columns: `Pulse` (int)", "print(df['Pulse'].mean())"),
         ("What is the mean temperature?", WEATHER, "print(df.temp.mean())"),
         ("How much rain fell in total?", WEATHER, "print(df.rain.sum())"),
         ("On which day was the rain strongest?", WEATHER, "print(df.loc[df.rain.idxmax(), 'day'])"),
