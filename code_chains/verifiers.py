@@ -138,7 +138,7 @@ class Answerability(Verifier):
             raise ConfigurationError("verify", self, "no Answerability()", because=because)
 
     def build(self, parts: Parts) -> Chain | None:
-        """Return the chain that asks; None for a model that needs it not, or cannot tell."""
+        """Return the chain that asks; None where the model does not need it, or cannot tell."""
         if self.when == "auto" and (_has_sources(parts) or not _invents(parts)):
             return None
         return AnswerabilityChain(model=parts.resolve("Answerability.model", self.model))
