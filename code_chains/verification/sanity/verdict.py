@@ -81,7 +81,7 @@ def _doubts_about_nothing(query: str, code: str, values: Mapping[str, Any]) -> I
     """Yield in which ways an output shows nothing that was found."""
     output = values["execution"].output
     has_data = bool(values.get("files") or values.get("variables"))
-    if has_data and _selects(code) and sums_nothing(query, output):
+    if has_data and sums_nothing(query, output) and _selects(code):
         yield _NO_ROWS
     if has_data and found_nothing(query, output):
         yield _NOT_FOUND
