@@ -58,12 +58,32 @@ _MEASURE = re.compile(
 """A column that is called by its unit may hold whatever is asked for."""
 _FAMILIES = {
     "price": (
-        re.compile(r"\b(?:cheap|expensive|costs?\b|prices?\b)"),
+        re.compile(
+            r"\b(?:cheap|expensive|costs?\b|prices?\b|how much money\b|worth\b|(?:stock|inventory) value\b"
+            r"|value of [\w ]*\b(?:stock|inventory|warehouse|goods)\b)"
+        ),
         re.compile(
             r"pric|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge|spen[dt]|bill|budget|earn|income|salar"
             r"|wage|money|usd|eur|gbp|dollar|[€$£¥]"
         ),
     ),
+    "profit": (
+        re.compile(r"\bprofits?\b"),
+        re.compile(
+            r"profit|margin|gain|net|cost|expen|spen[dt]|paid|balance|earn|loss|income|amount|result|value|return|wage|rent|tax"
+            r"|bought|purchas"
+        ),
+    ),
+    "age": (
+        re.compile(
+            r"\b(?:how old|ages?|(?:old|young)est (?:person|employee|member|player|student|patient|child))\b"
+        ),
+        re.compile(
+            r"ages?(?![a-z])|born|birth|dob|date(?![a-z])|year|since|buil|bought|purch|found|open|publ|releas|establ|vintage"
+            r"|install|made|launch"
+        ),
+    ),
+    "calories": (re.compile(r"\bk?cal(?:s|ories)?\b"), re.compile(r"cal|energ|kj|joule")),
     "weight": (
         re.compile(
             r"\b(?:heav(?:y|ier|iest)|weigh|how many (?:kilo(?:gram)?s?|grams|tonn?es|tons|pounds|ounces)\b)"
@@ -98,6 +118,8 @@ _FAMILIES = {
     ),
 }
 """What is asked for in other words, and what a column with it may be called."""
+_UNDERIVED = {"age", "calories"}
+"""What nobody computes from several columns that are called otherwise."""
 _BORN = re.compile(r"born|birth|dob|date$|year|since", re.IGNORECASE)
 _HIRED = re.compile(r"started|hired", re.IGNORECASE)
 _DATED = re.compile(r"date|born|birth|year|since", re.IGNORECASE)
@@ -138,7 +160,8 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         'Nothing in the data is called humidity; the program used the column rain. There are: day, rain.'
     """
     columns, asked = columns_of(profile), folded(query)
-    unnamed = [column for column in columns_read(code, profile) if not _is_named(column, asked)]
+    read = columns_read(code, profile)
+    unnamed = [column for column in read if not _is_named(column, asked)]
     tree = parse(code) or ast.Module([], [])
     if added := [name for name in _aggregated(tree, _ADDING) if name in unnamed and _ORDINAL.search(name)]:
         reason = f"The program takes a sum or mean of {added[0]}, which the question does not name."
@@ -148,7 +171,10 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     if len(measures) > 1:
         aggregated = set(_aggregated(tree))
         measures = [name for name in measures if name in aggregated]
-    missing = _missing_family(asked, columns) if len(measures) == 1 else ""
+    missing = _missing_family(asked, columns) if read else ""
+    is_alone = len(measures) == 1 or not any(map(_may_measure, {*read} - filtered))
+    if missing not in _UNDERIVED and not is_alone:
+        missing = ""
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
         missing = _missing(_SUBJECTS, asked, folded(profile))
     if not missing and unnamed:
