@@ -30,7 +30,7 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -45,6 +45,7 @@ from benchmarks.answers import Outcome, grouped, interval, logged, note, outcome
 from code_chains import Budget, Repair, create_code_chain
 from code_chains.models import resolve_model
 from code_chains.testing import ScriptedModel
+from code_chains.verification.number_words import stated_in_words
 
 MAX_SECONDS = 300
 """A question that takes longer is not answered."""
@@ -61,6 +62,8 @@ _MAX_SHOWN = 6_000
 """Characters of a file that the bare model is shown."""
 _YES_NO = {"True": "yes", "False": "no"}
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
+_IMPLIED = frozenset({0, 0.01, 0.1, 0.5, 1, 2, 3, 4, 5, 7, 10, 12, 24, 30, 52, 60, 100, 365, 1000})
+"""Numbers that steps may have from words or units: a third, triplets, a dozen, weekdays, a percentage."""
 _STEP = re.compile(r"<<([\d+\-*/(). ]+)=([\d.]+)>>")
 
 
@@ -107,20 +110,24 @@ def twins(folder: Path) -> list[PublishedQuestion]:
 def renumbered(name: str, question: str, answer: str) -> PublishedQuestion | None:
     """Return a question with other numbers, or None where the steps are not a whole solution.
 
-    A number of the question is replaced if it stands there once and in the steps; results of steps replace what later steps
-    take from them. Results stay whole and positive if they were.
+    A number of the question is replaced if it stands there once, in digits alone, and in the steps; results of steps replace
+    what later steps take from them. Results stay whole and positive if they were.
     """
     steps = _STEP.findall(answer)
     if not steps or _value(steps[-1][1]) != _value(answer.rpartition("####")[2]):
         return None
     used = {_value(text) for expression, _ in steps for text in _NUMBER.findall(expression)}
     stated = Counter(_NUMBER.findall(question))
-    changing = [
-        text for text, count in stated.items() if count == 1 and text.isdigit() and _value(text) in used
-    ]
+    kept = {*_IMPLIED, *stated_in_words(question)}
+    changing = {
+        _value(text)
+        for text, count in stated.items()
+        if count == 1 and text.isdigit() and _value(text) in used - kept and int(text) < 1900
+    }
+    given = {*map(_value, stated), *kept}
     for more in (1, 2, 3, 4, 5, 6, 10):
-        values = {_value(text): _value(text) + more for text in changing if 2 < int(text) < 1900}
-        result = _worked_out(steps, values)
+        values = {value: value + more for value in changing}
+        result = _worked_out(steps, values, given)
         if values and result not in (None, _value(steps[-1][1])):
             return school_question(name, _with_numbers(question, values), str(result))
     return None
@@ -131,17 +138,30 @@ def _with_numbers(text: str, values: Mapping[float, float]) -> str:
     return _NUMBER.sub(lambda match: _written(match.group(), values), text)
 
 
-def _worked_out(steps: Sequence[tuple[str, str]], values: Mapping[float, float]) -> float | None:
-    """Return the result of steps with other numbers; None if one is ambiguous, not positive or not whole any more."""
+def _worked_out(
+    steps: Sequence[tuple[str, str]], values: Mapping[float, float], given: Collection[float]
+) -> float | None:
+    """Return the result of steps with other numbers, or None.
+
+    It is None if a step has a number that is neither given, nor a percentage of what stays, nor the result of another step, or
+    one that may be given as well as a result; and if a result is not positive or not whole any more.
+    """
     known = dict(values)
+    results, ambiguous = set[float](), set[float]()
     result = 0.0
     for expression, written in steps:
+        numbers = set(map(_value, _NUMBER.findall(expression)))
+        percentages = {number for number in numbers if round(number * 100, 6) in {*given} - values.keys()}
+        if numbers & ambiguous or numbers - results - percentages - {*given}:
+            return None
         replaced = _with_numbers(expression, known)
         result, before = float(str(pd.eval(replaced, engine="python"))), _value(written)
-        ambiguous = known.get(before, result) != result
-        if ambiguous or result <= 0 or result.is_integer() < before.is_integer():
+        if result <= 0 or result.is_integer() < before.is_integer():
             return None
+        if result != before and (before in given or known.get(before, result) != result):
+            ambiguous.add(before)
         known[before] = result
+        results.add(before)
     return result
 
 

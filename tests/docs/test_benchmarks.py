@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main, put, section
 from benchmarks.own_library import environment, questions
+from benchmarks.published import renumbered
 from benchmarks.queries import QUERIES
 from code_chains.retrieval.curated import curated_snippets
 from tests.conftest import ROOT
@@ -102,3 +103,29 @@ def test_the_programs_of_questions_about_a_library_answer_them(library: str, tmp
     outputs = done.stdout.split("\0")
     assert [one.id for one, output in zip(asked, outputs, strict=False) if not one.right(output)] == []
     assert [one.id for one in asked if one.right("0.123")] == []
+
+
+def test_a_question_gets_other_numbers_and_the_answer_of_those() -> None:
+    twin = renumbered(
+        "twin-1", "A box holds 45 nails. How many do 16 boxes hold?", "<<45*16=720>>720\n#### 720"
+    )
+    assert twin is not None
+    assert twin.query == "A box holds 46 nails. How many do 17 boxes hold?"
+    assert twin.is_right("They hold 782 nails.")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Sue has 24 books and gets twice as many. How many?", "2*24 = 48\n<<24+48=72>>72\n#### 72"),
+        ("Ann has four cats per 15 mice, of 60 mice. How many eyes?", "<<60/15=4>>4, <<4*4=16>>16\n#### 16"),
+        (
+            "A job pays 15 for 800 hours; tax is 12,000. What is left?",
+            "<<15*800=12000>>, <<12000-12000=0>>#### 0",
+        ),
+        ("He eats 5 on weekdays. How many a week?", "<<5*5=25>>25\n#### 25"),
+    ],
+    ids=["a step in words", "a result like a word", "a result like a number", "a number from a word"],
+)
+def test_a_question_whose_numbers_cannot_be_told_apart_keeps_them(question: str, answer: str) -> None:
+    assert renumbered("twin-1", question, answer) is None
