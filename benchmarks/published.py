@@ -143,8 +143,8 @@ def _worked_out(
 ) -> float | None:
     """Return the result of steps with other numbers, or None.
 
-    It is None if a step has a number that is neither given, nor a percentage of what stays, nor the result of another step, or
-    one that may be given as well as a result; and if a result is not positive or not whole any more.
+    It is None if a step has a number that is neither given, nor a percentage of what stays, nor the result of another step,
+    or one that may be given as well as a result; and if a result is not positive or not whole any more.
     """
     known = dict(values)
     results, ambiguous = set[float](), set[float]()
