@@ -6,7 +6,8 @@ The programs are the 621 reference programs of `benchmarks.everyday`, all of whi
 served while the checks were written; those `HELD_OUT` were not looked at. A wrong program is a right one in which the digits
 of one number are changed. Besides, programs that make up what they show, in `data/inventions.jsonl`: they were written in
 the manner of small models, while the rules were. Those that the reference programs have from the text of a question count as
-given.
+given. Of the forty pairs in `data/mistakes.jsonl` one program reads a file that lacks what is asked for, and the other
+answers the like from one that has it; who wrote them knew no rule.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from pathlib import Path
 from benchmarks.answers import table
 from benchmarks.corpora import read_corpus
 from benchmarks.everyday import DEVELOPMENT, HELD_OUT, Everyday
-from code_chains import SandboxExecutor
+from code_chains import Repair, SandboxExecutor, create_code_chain
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.parsing import parse
 from code_chains.inputs import find_pasted, without_references
+from code_chains.testing import ScriptedModel
 from code_chains.verification.provenance import Given, find_invention
 from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
 from code_chains.verification.sanity.invariants import broken_invariant
@@ -103,6 +105,20 @@ def references(path: Path) -> Iterator[tuple[str, str]]:
         yield entry["input"], re.sub(r'"""[\s\S]*?"""', "", entry["code"]) + "\nprint(solution())"
 
 
+def doubted_over_files(*, is_answerable: bool) -> tuple[object, ...]:
+    """Count the programs over files that are doubted, or said to fail."""
+    entries = [entry for entry in read_corpus("mistakes") if entry["answerable"] is is_answerable]
+    programs = (entry["program"] for entry in entries)
+    model = ScriptedModel(lambda messages: f"```python\n{next(programs)}\n```")
+    verdicts = []
+    with create_code_chain(model, solve=Repair(1), interpret=False) as chain:
+        for entry in entries:
+            given = {"query": entry["query"], "files": {entry["name"]: entry["text"].encode()}}
+            verdicts.append(chain.invoke(given)["verdict"])
+    doubted = sum(verdict.is_doubt or not verdict.ok for verdict in verdicts)
+    return "answers" if is_answerable else "cannot answer", len(entries), doubted
+
+
 def made_up(name: str, programs: Iterable[tuple[str, str]]) -> tuple[object, ...]:
     """Count the programs that are said to make something up."""
     kinds = []
@@ -139,6 +155,8 @@ def main() -> None:
         ("kind", "inventions", "told", "told as this kind"),
         map(told, ("text", "data", "assumption", "ignored")),
     )
+    over_files = [doubted_over_files(is_answerable=is_answerable) for is_answerable in (False, True)]
+    table(("over files", "programs", "doubted"), over_files)
     others = []
     if arguments.gsm:
         others.append(made_up("GSM8K, worked solutions", islice(solutions(arguments.gsm), 3000, 4200)))

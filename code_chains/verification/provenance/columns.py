@@ -120,6 +120,11 @@ _FAMILIES = {
 """What is asked for in other words, and what a column with it may be called."""
 _UNDERIVED = {"age", "calories"}
 """What nobody computes from several columns that are called otherwise."""
+_RATE = re.compile(
+    r"[€$£]\s?\d|\d\s?[€$£]|\d\s?[a-z]+ (?:per|an?|each|every)\b"
+    r"|\b(?:each|every|costs?|weighs?|holds?|burns?) (?:[a-z]+ )?\d"
+)
+"""What a question may give in place of a column."""
 _BORN = re.compile(r"born|birth|dob|date$|year|since", re.IGNORECASE)
 _HIRED = re.compile(r"started|hired", re.IGNORECASE)
 _DATED = re.compile(r"date|born|birth|year|since", re.IGNORECASE)
@@ -171,7 +176,7 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     if len(measures) > 1:
         aggregated = set(_aggregated(tree))
         measures = [name for name in measures if name in aggregated]
-    missing = _missing_family(asked, columns) if read else ""
+    missing = _missing_family(asked, columns) if unnamed and not _RATE.search(asked) else ""
     is_alone = len(measures) == 1 or not any(map(_may_measure, {*read} - filtered))
     if missing not in _UNDERIVED and not is_alone:
         missing = ""

@@ -64,7 +64,7 @@ READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date
             "df['age'] = 2024 - df.hired.dt.year\nprint(df.groupby('dept').age.mean())",
             "age",
         ),
-        ("kcal per crate of plums, 4 crates", HARVEST, "print(df.crates.sum() / 4)", "calories"),
+        ("kcal per person, 4 people", HARVEST, "print(df.crates.sum() / 4)", "calories"),
         ("How much protein does the pasta have?", MENU, "print(df[df.item == 'pasta'].kcal)", "protein"),
         (
             "How many hours of sunshine were there in total?",
@@ -154,6 +154,9 @@ def test_a_sum_of_what_nobody_adds_up_is_told(query: str, code: str, added: str)
         ("What are all items worth?", ORDERS, "print((df.n * df.eur).sum())"),
         ("How much money did we spend on food?", LEDGER, "print(df[df.what == 'food'].amount.sum())"),
         ("What is our profit?", LEDGER, "print(df.amount.sum())"),
+        ("At 12 euros a box, what are all plums worth?", HARVEST, "print(df.crates.sum() * 12)"),
+        ("Each costs 3 euros. What is the stock worth?", SALES, "print(df.units.sum() * 3)"),
+        ("How many kcal at 40 kcal per crate?", HARVEST, "print(df.crates.sum() * 40)"),
         ("How old is the oldest person?", STAFF, "print(2024 - df.born.dt.year.min())"),
         ("How many calories has a soup?", MENU, "print(df[df.item == 'soup'].kcal.sum())"),
         ("What do all orders cost?", ORDERS, "print((df.n * df.eur).sum())"),
