@@ -217,6 +217,7 @@ class CodeChain(ConversingChain, Closing):
     def _run_stages(self, values: State, config: Config, meter: UsageMeter) -> Flow:
         values = dict(values)
         paste: Paste | None = values.pop("paste")
+        question = values["query"]
         if paste is not None:
             values |= {
                 "query": paste.task,
@@ -231,7 +232,8 @@ class CodeChain(ConversingChain, Closing):
             yield {"notes": []}
         language = self.executor.language if self.executor is not None else "python"
         limits = self.executor.limits if self.executor is not None else None
-        write = partial(create_receipt, values, language=language, limits=limits)
+        # Data that is pasted stays in the question: without it nobody could run the program again.
+        write = partial(create_receipt, values | {"query": question}, language=language, limits=limits)
         yield {"receipt": (yield RunFunction(write, outcome, config)).to_dict()}
         yield {"usage": meter.usage}
         return outcome

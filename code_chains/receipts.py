@@ -35,6 +35,7 @@ from code_chains.executors.values import (
     unpack_untrusted,
 )
 from code_chains.inputs import files_on_disk
+from code_chains.inputs.pasted import find_data
 from code_chains.records import Artifact, Record
 from code_chains.state import Execution
 from code_chains.storage.files import atomic_write, sha256_file
@@ -79,9 +80,9 @@ class StatedValue(Record):
 
 @dataclass(frozen=True)
 class Receipt(Record):
-    """What an answer was computed from. It holds the question, the program and its output, but no content of files.
+    """What an answer was computed from: the question, the program and its output, but no content of files.
 
-    The same question with the same outcome has the same receipt.
+    Data that is pasted into the question is part of it. The same question with the same outcome has the same receipt.
 
     Attributes:
         question: The question.
@@ -218,12 +219,18 @@ def read_receipt(source: str | os.PathLike[str] | Mapping[str, Any]) -> Receipt:
         InputError: It is no receipt, of another version, or was changed; or the file cannot be read.
     """
     try:
-        data = dict(source) if isinstance(source, Mapping) else json.loads(_text_of(source))
+        data = (
+            dict(source)
+            if isinstance(source, Mapping)
+            else json.loads(_text_of(source), parse_constant=_refused)
+        )
         if not isinstance(data, dict):
             raise InputError("This is no receipt of an answer: it must be a JSON object.")
         if data.get("format", FORMAT) != FORMAT:
             raise InputError(f"This receipt has the form {data['format']!r}; this version reads {FORMAT!r}.")
         receipt = Receipt.from_dict(data)
+    except InputError:
+        raise
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -234,6 +241,10 @@ def read_receipt(source: str | os.PathLike[str] | Mapping[str, Any]) -> Receipt:
     if receipt.checksum() != receipt.sha256:
         raise InputError("The receipt was changed after it was written: its checksum is another one.")
     return receipt
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _text_of(source: str | os.PathLike[str]) -> str:
@@ -276,20 +287,42 @@ def run_again(
         InputError: This is no receipt, or a file cannot be read.
     """
     receipt = receipt if isinstance(receipt, Receipt) else read_receipt(receipt)
-    with files_on_disk(files) as paths:
+    with files_on_disk(files) as given, files_on_disk(_pasted(receipt, given)) as pasted:
+        paths = {**pasted, **given}
         if obstacle := _obstacle(receipt, executor, paths):
             return Comparison("unknown", obstacle)
         variables = {**receipt.variables, **_unpacked(receipt.packed_variables)}
-        inputs: dict[str, Any] = {"files": {name: paths[name] for name in receipt.files}}
+        # A turn of a conversation may read files of earlier ones.
+        names = paths if receipt.in_session else receipt.files
+        inputs: dict[str, Any] = {"files": {name: paths[name] for name in names}}
         inputs |= {"variables": variables, "stdin": receipt.stdin}
         again = executor.run(receipt.program, **{key: value for key, value in inputs.items() if value})
     return _compared(receipt, again)
+
+
+def _pasted(receipt: Receipt, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the files that were made of data in the question, as far as they are not given."""
+    missing = receipt.files.keys() - given.keys()
+    taken = dict.fromkeys([*(receipt.files.keys() - missing), *receipt.variables])
+    session = "receipt" if receipt.in_session else None
+    paste = (
+        find_data({"query": receipt.question, "variables": taken, "session": session}) if missing else None
+    )
+    return {name: content for name, content in paste.files.items() if name in missing} if paste else {}
 
 
 def _compared(receipt: Receipt, again: Execution) -> Comparison:
     shows_same = _valid(again.output[:_MAX_OUTPUT_CHARS]) == receipt.output
     if shows_same and _sha256(again.output) == receipt.output_sha256:
         return _compared_artifacts(receipt, again)
+    if receipt.in_session:
+        names = sorted(set(names_from_elsewhere(receipt.program)) - receipt.variables.keys())
+        others = f"that set {', '.join(names)}" if names else "that may have left what it reads"
+        return Comparison("unknown", f"The program ran in a conversation, after others {others}.")
+    if again.error is not None and again.error.type == "NameError":
+        return Comparison(
+            "unknown", f"The program uses what no receipt has, such as a tool: {again.error.message}."
+        )
     if not again.ok:
         return Comparison(
             "different", f"The program fails now: {again.summary}{_limits_then(receipt, again)}"
@@ -336,8 +369,6 @@ def _obstacle(receipt: Receipt, executor: Executor, files: Mapping[str, Any]) ->
     """Return why a program cannot be run as it was; empty if it can."""
     if not receipt.program.strip():
         return "There is no program: nothing was computed."
-    if receipt.in_session and (names := names_from_elsewhere(receipt.program)):
-        return f"The program ran in a conversation, after others that set {', '.join(sorted(set(names)))}."
     if receipt.language != executor.language:
         return f"The program is in {receipt.language}; the executor runs {executor.language}."
     if receipt.other_variables:

@@ -171,6 +171,55 @@ def test_a_turn_of_a_conversation_says_that_it_is_one(module_sandbox: SandboxExe
 
 
 @pytest.mark.parametrize(
+    ("before", "code"),
+    [
+        ("x = 1", "x = x + 1\nprint(x)"),
+        ("open('kept.txt', 'w').write('7')", "print(open('kept.txt').read())"),
+    ],
+    ids=["a name that it sets again", "a file"],
+)
+def test_a_turn_that_needs_an_earlier_one_is_not_said_to_be_different(
+    before: str, code: str, module_sandbox: SandboxExecutor
+) -> None:
+    programs = iter([before + "\nprint(0)", code])
+    model = ScriptedModel(lambda messages: f"```python\n{next(programs)}\n```")
+    with create_code_chain(model, executor=module_sandbox, interpret=False) as chain:
+        for query in ("Begin with 0.", "Go on."):
+            result = chain.invoke({"query": query, "session_id": "a"})
+    assert run_again(result["receipt"], module_sandbox).status == "unknown"
+
+
+def test_a_turn_reads_a_file_of_an_earlier_one(module_sandbox: SandboxExecutor, sales: Path) -> None:
+    code = "import pandas as pd\nprint(pd.read_csv('sales.csv').amount.sum())"
+    with create_code_chain(
+        ScriptedModel(lambda messages: f"```python\n{code}\n```"), executor=module_sandbox, interpret=False
+    ) as chain:
+        chain.invoke({"query": "What is the total?", "session_id": "a", "files": [sales]})
+        result = chain.invoke({"query": "And the total?", "session_id": "a"})
+    assert run_again(result["receipt"], module_sandbox, files=[sales]).status == "same"
+
+
+def test_a_program_that_calls_a_tool_cannot_be_run_again(module_sandbox: SandboxExecutor) -> None:
+    def fare(city: str) -> float:
+        """Return the fare of a taxi in a city."""
+        return 3.5
+
+    model = ScriptedModel(lambda messages: "```python\nprint(fare('Lima'))\n```")
+    with create_code_chain(model, executor=module_sandbox, interpret=False, tools=[fare]) as chain:
+        result = chain.invoke({"query": "What is the fare in Lima?"})
+    comparison = run_again(result["receipt"], module_sandbox)
+    assert (comparison.status, "'fare'" in comparison.reason) == ("unknown", True)
+
+
+def test_data_of_the_question_needs_no_file(module_sandbox: SandboxExecutor) -> None:
+    code = "import pandas as pd\nprint(pd.read_csv('pasted.csv')['amount'].sum())"
+    query = "What is the total amount?\n\nregion,amount\nnorth,10\nsouth,32\neast,1\n"
+    result = ask(module_sandbox, code, {"query": query})
+    assert result["receipt"]["files"].keys() == {"pasted.csv"}
+    assert run_again(result["receipt"], module_sandbox).status == "same"
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"answer": "The total is 9."}, "changed after it was written"),
@@ -213,6 +262,39 @@ def test_an_answer_of_a_results_file_is_named_by_its_id(receipt: Receipt, sales:
     assert (told.exit_code, told.output.splitlines()[-1]) == (0, "same: The program shows the same again.")
     told = CliRunner().invoke(cli, ["verify", str(path), "--id", "8"])
     assert (told.exit_code, "no answer with the id '8'" in told.output) == (2, True)
+    told = CliRunner().invoke(cli, ["verify", str(path)])
+    assert (told.exit_code, "Pass --id with one of these: 7" in told.output) == (2, True)
+
+
+def signed(receipt: Receipt, **changes: Any) -> str:
+    """Return the JSON of a receipt that somebody else wrote."""
+    fields = {key: getattr(replace(receipt, **changes), key) for key in receipt.to_dict()}
+    return Receipt(**{**fields, "sha256": Receipt(**fields).checksum()}).to_json()
+
+
+@pytest.mark.parametrize("changes", [{"verdict": {}}, {"limits": {"memory": 1e999, "seconds": 1e999}}])
+def test_a_receipt_of_others_is_read_without_a_traceback(
+    changes: dict[str, Any], receipt: Receipt, sales: Path
+) -> None:
+    path = sales.parent / "receipt.json"
+    path.write_text(signed(receipt, **changes).replace("Infinity", "1e999"))
+    told = CliRunner().invoke(cli, ["verify", str(path)])
+    assert told.exception is None or isinstance(told.exception, SystemExit), told.exception
+
+
+def test_files_of_the_same_name_are_told_apart_by_their_folders(
+    module_sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
+    files = {}
+    for name in ("a/x.csv", "b/x.csv"):
+        files[name] = tmp_path / "data" / name
+        files[name].parent.mkdir(parents=True)
+        files[name].write_text(f"n\n{len(files)}\n")
+    result = ask(module_sandbox, "print(open('a/x.csv').read(), open('b/x.csv').read())", {"files": files})
+    (tmp_path / "r.json").write_text(json.dumps(result["receipt"]))
+    given = [part for path in reversed(files.values()) for part in ("--file", str(path))]
+    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json"), *given])
+    assert told.exit_code == 0, told.output
 
 
 def test_a_receipt_names_no_file_outside_its_folder(receipt: Receipt, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from code_chains.executors import Executor
     from code_chains.receipts import Receipt
 
-_MAX_SECONDS, _MAX_MEMORY = 600.0, 4 << 30
+_MAX_SECONDS, _MAX_MEMORY, _MAX_LISTED = 600.0, 4 << 30, 10
 
 
 @click.command()
@@ -39,14 +39,17 @@ def verify(receipt: Path, answer_id: str | None, files: tuple[str, ...]) -> None
     from code_chains.receipts import decoded, read_receipt, run_again
 
     text = decoded(receipt.read_bytes())
-    given = read_receipt(text if answer_id is None else _receipt_of(text, answer_id))
-    found = {**_beside(given, receipt.parent), **_by_name_in(given, files_by_name(files))}
+    answers = _receipts_in(text)
+    if answer_id is not None or answers:
+        text = _receipt_of(answers, answer_id)
+    given = read_receipt(text)
+    found = {**_beside(given, receipt.parent), **_by_name_in(given, files)}
     language = given.language if given.language == "sql" else "strongest"
     with resolve_executor(language) as executor, _with_limits(executor, given) as limited:
         comparison = run_again(given, limited, files=found)
     echo(f"Question: {given.question}")
     echo(f"Answer: {given.answer or given.output.strip()}")
-    echo(f"Verdict then: {given.verdict['status']}: {given.verdict['reason']}")
+    echo(f"Verdict then: {given.verdict.get('status', 'none')}: {given.verdict.get('reason', '')}")
     click.echo(f"{comparison.status}: {comparison.reason}")
     sys.exit(0 if comparison.status == "same" else 1)
 
@@ -61,29 +64,46 @@ def _beside(receipt: Receipt, folder: Path) -> dict[str, Path]:
     }
 
 
-def _by_name_in(receipt: Receipt, files: Mapping[str, Path]) -> dict[str, Path]:
-    """Return files by their names in a receipt, of which they may be the last part: `data/sales.csv`."""
-    names = {Path(name).name: name for name in receipt.files}
-    return {name if name in receipt.files else names.get(name, name): path for name, path in files.items()}
+def _by_name_in(receipt: Receipt, files: tuple[str, ...]) -> dict[str, Path]:
+    """Return files by their names in a receipt: these may be the end of a path, or a path may be the end of one."""
+    rest, found = list[str](), dict[str, Path]()
+    for file in files:
+        path = f"/{Path(file).as_posix()}"
+        if name := next((name for name in receipt.files if path.endswith(f"/{name}")), ""):
+            found[name] = Path(file)
+        else:
+            rest.append(file)
+    names = {Path(name).name: name for name in receipt.files.keys() - found.keys()}
+    return {names.get(name, name): path for name, path in files_by_name(tuple(rest)).items()} | found
 
 
 def _with_limits(executor: Executor, receipt: Receipt) -> Executor:
     """Return an executor with the limits that the program had, up to ten minutes and 4 GB."""
     now = executor.limits
     seconds = max(now.seconds, min(receipt.limits.get("seconds", 0), _MAX_SECONDS))
-    memory = max(now.memory_bytes, min(int(receipt.limits.get("memory", 0)), _MAX_MEMORY))
+    memory = max(now.memory_bytes, int(min(receipt.limits.get("memory", 0), _MAX_MEMORY)))
     if (seconds, memory) == (now.seconds, now.memory_bytes):
         return executor
     return executor.with_limits(replace(now, seconds=seconds, memory=memory))
 
 
-def _receipt_of(results: str, answer_id: str) -> str:
-    """Return the receipt of one answer of a results file, as JSON."""
+def _receipts_in(results: str) -> dict[str, object]:
+    """Return the receipts of a results file by the ids of their answers; empty if it is none."""
+    receipts = dict[str, object]()
     for line in filter(str.strip, results.splitlines()):
         try:
             record = json.loads(line)
         except ValueError:  # A damaged line costs itself alone.
             continue
-        if isinstance(record, dict) and str(record.get("id")) == answer_id and "computed" in record:
-            return json.dumps(record["computed"].get("receipt"))
-    raise InputError(f"The file has no answer with the id {answer_id!r}.")
+        if isinstance(record, dict) and isinstance(record.get("computed"), dict):
+            receipts[str(record.get("id"))] = record["computed"].get("receipt")
+    return receipts
+
+
+def _receipt_of(receipts: Mapping[str, object], answer_id: str | None) -> str:
+    """Return the receipt of one answer, as JSON."""
+    if answer_id is not None and answer_id in receipts:
+        return json.dumps(receipts[answer_id])
+    known = ", ".join(list(receipts)[:_MAX_LISTED]) or "none"
+    asked = "is a results file" if answer_id is None else f"has no answer with the id {answer_id!r}"
+    raise InputError(f"The file {asked}. Pass --id with one of these: {known}.")
