@@ -37,8 +37,6 @@ _PASSED = ("verified", "plausible")
 _MAX_COLUMNS = 6
 _MAX_INLINE_CHARS = 4000
 """Characters of question and program up to which sanity checks are faster than starting a thread."""
-_RAISED = ("SystemExit", "ValueError", "RuntimeError", "Exception", "KeyError", "LookupError")
-"""Errors by which a program may say what is missing."""
 _UNTESTED = "The tests were not run, as they run the program again, and it called a tool that is not marked as read-only."
 
 
@@ -277,7 +275,7 @@ def _needs(values: State) -> tuple[str, ...]:
     """Return what the program or the model says is missing."""
     execution, code = values["execution"], str(values.get("code") or "")
     output = f"{execution.output}\n{execution.stderr}" if execution.ok else ""
-    if execution.error and execution.error.type in _RAISED:
+    if execution.error:
         output = execution.error.message
     query, reply = str(values.get("query") or ""), str(values.get("reply") or "")
     return missing_inputs(query=query, output=output, code=code, reply=reply)

@@ -102,6 +102,13 @@ def test_what_is_missing_is_asked_for_after_one_attempt(sandbox: SandboxExecutor
     assert result["stop_reason"] == "answered"
 
 
+def test_any_error_may_say_what_is_missing(sandbox: SandboxExecutor) -> None:
+    result = ask(
+        sandbox, "What do 50 litres of diesel cost?", "assert False, 'Not given: the price'\nprint(1)"
+    )
+    assert (result["verdict"].needs, len(result["attempts"])) == (("the price",), 1)
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -168,3 +175,13 @@ def test_rows_that_nobody_named_are_no_answer_without_a_word(sandbox: SandboxExe
     result = ask(sandbox, "Who is ill?", program, state={"files": files})
     assert (result["verdict"].status, result["verdict"].by) == ("unverified", "provenance")
     assert "selects `kind` = `owl`" in result["verdict"].reason
+
+
+def test_rows_of_a_variable_that_nobody_named_are_told_as_those_of_a_file(sandbox: SandboxExecutor) -> None:
+    rows = [{"child": "Ann", "group": "Owls"}, {"child": "Bo", "group": "Cats"}]
+    code = "print([row['child'] for row in rows if row['group'] == 'Owls'])"
+    told = ask(sandbox, "Which children have a nut allergy?", code, state={"variables": {"rows": rows}})
+    assert "selects `group` = `Owls`" in told["verdict"].reason
+    code = "print([row['child'] for row in rows if row['group'] == 'Owls'])"
+    state = {"variables": {"rows": rows, "wanted": "Owls"}}
+    assert ask(sandbox, "Which children are in it?", code, state=state)["verdict"].by == "none"

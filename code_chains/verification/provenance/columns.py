@@ -6,6 +6,7 @@ A model that misses a column takes another one: rain where humidity was asked fo
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from calendar import day_name, month_name
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,17 +17,22 @@ from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.given import Given, Origin
+from code_chains.verification.provenance.synonyms import has_synonym
 
 _MAX_NAMED = 6
 _AGGREGATE = (
-    r"(?:mean|average|avg|median|total|sum|maximum|minimum|max|min|highest|lowest|largest|smallest|biggest|greatest|best|worst"
+    r"(?:mean|average|avg|median|total|sum|maximum|minimum|max|min"
     r"|standard deviation|variance|mode|overall|combined|monthly|daily|yearly|weekly|annual)"
 )
+_SUPERLATIVE = r"(?:highest|lowest|largest|smallest|biggest|greatest|best|worst)"
+_OF_NOUN = (
+    r"(?:(?:value|amount|level|sum|number)s?\s+)?(?:of\s+)?(?:the\s+|all\s+|our\s+|my\s+|their\s+)*"
+    r"([a-z]{3,})(?:\s+([a-z]{4,}))?"
+)
+_SUPERLATIVES = (re.compile(rf"\b{_SUPERLATIVE}\s+{_OF_NOUN}"),)
+"""What is greatest or least: a quantity, or a thing if the program shows one."""
 _SUBJECTS = (
-    re.compile(
-        rf"\b(?:{_AGGREGATE}\s+)+(?:(?:value|amount|level|sum|number)s?\s+)?(?:of\s+)?(?:the\s+|all\s+|our\s+|my\s+|their\s+)*"
-        r"([a-z]{3,})(?:\s+([a-z]{4,}))?"
-    ),
+    re.compile(rf"\b(?:{_AGGREGATE}\s+)+{_OF_NOUN}"),
     re.compile(r"\bhow (?:much|many [a-z]+ of)\s+([a-z]{4,})"),
     re.compile(
         r"\b(?:was|is|were|are)\s+(?:the\s+)?([a-z]{4,})\s+(?:the\s+)?(?:strong|high|low|long|large|heavi|old|young|cheap|great)"
@@ -45,6 +51,7 @@ _ATTRIBUTES = words(
 """What things have in columns of their own, and no identifier tells."""
 _AGGREGATING = words("mean sum median max min idxmax idxmin std var")
 _ADDING = words("mean sum median")
+_SQL_METHODS = {"avg": "mean"}
 _ORDINAL = re.compile(
     r"(?:^|[_ ])(?:year|jahr|ann[eé]e|año|anno|ano|rok|год|yıl|id|zip|plz)(?:$|[_ ])|年", re.IGNORECASE
 )
@@ -63,14 +70,14 @@ _FAMILIES = {
             r"|value of [\w ]*\b(?:stock|inventory|warehouse|goods)\b)"
         ),
         re.compile(
-            r"pric|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge|spen[dt]|bill|budget|earn|income|salar"
+            r"pri[cx]|prec|prezz|preis|quote|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge|spen[dt]|bill|budget|earn|income|salar"
             r"|wage|money|usd|eur|gbp|dollar|[€$£¥]"
         ),
     ),
     "profit": (
         re.compile(r"\bprofits?\b"),
         re.compile(
-            r"profit|margin|gain|net|cost|expen|spen[dt]|paid|balance|earn|loss|income|amount|result|value|return|wage|rent|tax"
+            r"profit|surplus|margin|gain|net|cost|expen|spen[dt]|paid|balance|earn|loss|income|amount|result|value|return|wage|rent|tax"
             r"|bought|purchas"
         ),
     ),
@@ -80,7 +87,7 @@ _FAMILIES = {
         ),
         re.compile(
             r"ages?(?![a-z])|born|birth|dob|date(?![a-z])|year|since|buil|bought|purch|found|open|publ|releas|establ|vintage"
-            r"|install|made|launch"
+            r"|install|made|launch|plant|commission|complet|alter|edad|idade|geboren|nacim|naiss"
         ),
     ),
     "calories": (re.compile(r"\bk?cal(?:s|ories)?\b"), re.compile(r"cal|energ|kj|joule")),
@@ -107,7 +114,7 @@ _FAMILIES = {
     "speed": (
         re.compile(r"\b(?:fast(?:er|est)?|slow(?:er|est)?|speeds?)\b"),
         re.compile(
-            r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|minute|second|\bmin\b|\bs(?:ec)?\b|result|lap|rank"
+            r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|minute|second|\bmin\b|\bs(?:ec)?\b|result|finish|lap|rank"
         ),
     ),
     "volume": (
@@ -143,6 +150,10 @@ _GENERIC = words(
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
 _DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
 _CALENDAR = frozenset([*_DAYS, *_MONTHS])
+_SQL = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
+_SQL_NAME = re.compile(r"[\"`\[]([^\"`\]]+)[\"`\]]|(\w+)")
+_SQL_AGGREGATE = re.compile(r"\b(avg|sum|min|max)\(\s*[\"`\[]?(\w+)", re.IGNORECASE)
+_SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
 _RANGE = re.compile(r"^(\d{1,3})\s*[-–]\s*\d+$")
@@ -181,7 +192,8 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     if missing not in _UNDERIVED and not is_alone:
         missing = ""
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
-        missing = _missing(_SUBJECTS, asked, folded(profile))
+        subjects = _SUBJECTS if {*read} - filtered - {*measures} else (*_SUBJECTS, *_SUPERLATIVES)
+        missing = _missing(subjects, asked, folded(profile), columns)
     if not missing and unnamed:
         missing = _missing_choice(asked, columns, folded(profile))
     if not missing or (missing in ("age", "oldest") and any(map(_BORN.search, columns))):
@@ -203,6 +215,15 @@ def _aggregated(tree: ast.AST, methods: Collection[str] = _AGGREGATING) -> Itera
                 attr=name,
             ) if name in methods:
                 yield column
+    for name, column in itertools.chain.from_iterable(map(_SQL_AGGREGATE.findall, _queries(tree))):
+        if _SQL_METHODS.get(name.lower(), name.lower()) in methods:
+            yield column
+
+
+def _queries(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts of a program that are queries in SQL."""
+    texts = (node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str))
+    return filter(_SQL.match, texts)
 
 
 def _may_measure(column: str) -> bool:
@@ -286,6 +307,9 @@ def _selections(tree: ast.AST, columns: Collection[str]) -> Iterator[tuple[str, 
         for value in values:
             if isinstance(value, str | int | float) and not isinstance(value, bool):
                 yield column, value
+    for column, value in itertools.chain.from_iterable(map(_SQL_EQUALITY.findall, _queries(tree))):
+        if column in columns:
+            yield column, value
 
 
 def _without_text_methods(place: ast.expr) -> ast.expr:
@@ -337,17 +361,18 @@ def _missing_family(asked: str, columns: Collection[str]) -> str:
 
 def _missing_choice(asked: str, columns: Collection[str], shown: str) -> str:
     """Return what is to be chosen and may stand in no column; empty if it may be that of names."""
-    missing = _missing([_WHICH], asked, shown)
+    missing = _missing([_WHICH], asked, shown, columns)
     naming = _NAME if missing in _ATTRIBUTES else _NAMING
     return "" if any(map(naming.search, columns)) else missing
 
 
-def _missing(patterns: Iterable[re.Pattern[str]], asked: str, shown: str) -> str:
+def _missing(patterns: Iterable[re.Pattern[str]], asked: str, shown: str, columns: Collection[str]) -> str:
     """Return a noun that a question asks for and the data does not show; empty if there is none."""
+    named = folded(" ".join(columns))
     for pattern in patterns:
         for match in pattern.finditer(asked):
             subjects = [word for word in match.groups() if word and word not in _GENERIC]
-            if subjects and not any(_is_shown(word, shown) for word in subjects):
+            if subjects and not any(_is_shown(word, shown) or has_synonym(word, named) for word in subjects):
                 return subjects[0]
     return ""
 
@@ -379,6 +404,8 @@ def _texts(code: str) -> Iterator[str]:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+            if _SQL.match(node.value):
+                yield from map("".join, _SQL_NAME.findall(node.value))
         elif isinstance(node, ast.Attribute):
             yield node.attr
 

@@ -17,13 +17,16 @@ from code_chains.verification.provenance.given import Given, Origin, written_num
 NOT_GIVEN = "Not given:"
 """How the line begins; models write what follows in the language of the question."""
 _MARKER = (
-    r"(?:not[ _]given|nicht (?:an)?gegeben|non (?:fourni|donné|dato|fornito)e?|no (?:dado|proporcionado|indicado)"
-    r"|não (?:dado|fornecido)|niet gegeven|nie podano|není (?:zadáno|uvedeno)|не (?:дано|указано|задано)"
-    r"|inte (?:angivet|givet)|verilmedi|未给出|未提供)"
+    r"(?:not[ _]given|nicht (?:an)?gegeben|non (?:fourni|donné|dato|fornito|indicato)e?|no (?:dado|proporcionado|indicado)"
+    r"|não (?:dado|fornecido|informado)|niet gegeven|nie podano|není (?:zadáno|uvedeno)|не (?:дан|указан|задан)[оаы]?"
+    r"|inte (?:angivet|givet)|verilme(?:di|miş)|未给出|未提供"
+    r"|与えられてい(?:ません|ない)|주어지지 않(?:음|았음|았습니다)|غير معطى)"
 )
 """What is prescribed, and how models translate it."""
 _LINE = re.compile(rf"^[\W_]*{_MARKER}\s*[:：](.+)$", re.IGNORECASE | re.MULTILINE)
 _SAID = re.compile(_MARKER, re.IGNORECASE)
+_SAYING = re.compile(rf"{_MARKER}\s*[:：]", re.IGNORECASE)
+"""How a program says it: one that looks for the words, as in a column, leaves the colon out."""
 _NOTHING = ("nothing", "none", "n/a", "nothing is missing", "complete", "nichts", "nada", "rien", "niente")
 _SUPPOSING = (
     r"\b(?:assum(?:e|es|ed|ing|ption)\b|let'?s (?:say|suppose)|suppos(?:e|ing)\b|hypothetical"
@@ -73,7 +76,7 @@ def missing_inputs(*, query: str = "", output: str = "", code: str = "", reply: 
     """
     if _SAID.search(query):
         return ()
-    is_own = len(output.strip().splitlines()) <= _MAX_LINES and (not code or _SAID.search(code) is not None)
+    is_own = len(output.strip().splitlines()) <= _MAX_LINES and (not code or _SAYING.search(code) is not None)
     said = code if _computes_nothing(code) else ""
     return _needs_in(output if is_own else "", said, "" if code else reply)
 

@@ -100,8 +100,9 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     examples = context.examples if isinstance(context, FencedText) else str(context)
     texts = [str(values.get(key) or "") for key in _GIVEN_KEYS]
     references = [line for line in str(context).splitlines() if line not in examples]
-    texts += [str(variables)[:_MAX_SOURCE_CHARS], "\n".join(references)]
-    given = Given(without_references(query), *texts, examples=examples)
+    texts.append("\n".join(references))
+    held = str(variables)[:_MAX_SOURCE_CHARS]
+    given = Given(without_references(query), *texts, held, examples=examples)
     files = list(values.get("files") or ())
     is_first = not (values.get("history") or values.get("previous_steps"))
     invention = find_invention(query, code, given, files=files, names=list(variables), is_first=is_first)
@@ -113,7 +114,8 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
         assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
         return Verdict("unverified", "provenance", assumed)
     shown = shown_of(values.get("profiles"))
-    asked = "\n".join([query, *texts])
+    named = (value for value in variables.values() if isinstance(value, str | int | float))
+    asked = "\n".join([query, *map(str, named), *texts])
     is_english = bool(_in_english(query, values))
     if has_input and (reason := unnamed_selection(asked, code, given, shown, is_english=is_english)):
         return Verdict("failed", "provenance", reason)

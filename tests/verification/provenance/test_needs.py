@@ -25,6 +25,15 @@ from code_chains.verification.provenance.needs import assumed_values, missing_in
         ({"output": "Nicht gegeben: der Preis"}, ("der Preis",)),
         ({"output": "No dado: el precio"}, ("el precio",)),
         ({"output": "Not given: phone", "code": "print(open('note.txt').read())"}, ()),
+        (
+            {
+                "output": "Not given: the birthday",
+                "code": "print([l for l in open('n.txt') if 'Not given' in l])",
+            },
+            (),
+        ),
+        ({"output": "与えられていません: 料金"}, ("料金",)),
+        ({"output": "Не указана: цена"}, ("цена",)),
         ({"output": "Not given: 2", "query": "How many are 'not given'?"}, ()),
         ({"code": "# Not given: nothing\nprint(35)"}, ()),
         ({"code": "# Not given: nothing"}, ()),
