@@ -96,6 +96,7 @@ class EvaluateChain(StreamingChain):
         "files",
         "variables",
         "session",
+        "session_variables",
         "schema_only",
     ]
     output_keys: ClassVar[list[str]] = ["verdict"]

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from langchain_core.runnables import RunnableLambda
@@ -213,6 +214,14 @@ def undo(values: State, outcome: State, config: Config) -> Flow:
     """Roll a session back if the program ran without error and is still not accepted."""
     if values.get("session") is not None and outcome["execution"].ok:
         yield RunFunction(lambda session: session.rollback(), values["session"], config)
+
+
+def commit(values: State, code: str, config: Config) -> Flow:
+    """Run a program that was accepted after it was rolled back again in its session, and return its execution."""
+    inputs = run_arguments(values["session"], values)
+    run, arun = partial(values["session"].run, **inputs), partial(values["session"].arun, **inputs)
+    execution: Execution = yield RunFunction(run, code, config, arun)
+    return execution
 
 
 def run_inputs(state: State, tools: Toolbox | None = None) -> State:

@@ -11,7 +11,7 @@ from pydantic import Field
 from code_chains.callbacks.budget import count_attempt
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt, select_live
 from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, State
-from code_chains.chains.execute import undo
+from code_chains.chains.execute import commit, undo
 from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.feedback import (
@@ -94,6 +94,8 @@ class RepairChain(EnclosingChain):
                 yield {"attempts": [], "programs": [], "stdout": ""}
         if best["verdict"].is_doubt and not best["verdict"].ok:
             best, history.stop_reason = accept_doubtful(best), "answered"
+            if values.get("session") is not None and not best["execution"].has_effects:
+                yield from commit(values, best["code"], config)  # Later turns build on it.
         yield {**{key: best[key] for key in OUTCOME_KEYS}, "stop_reason": history.stop_reason}
 
     def get_graph(self, config: Config | None = None) -> Graph:

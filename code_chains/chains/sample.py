@@ -14,7 +14,7 @@ from code_chains.chains.answer_value import answer_value, format_value
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
 from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, RunFunction, State
 from code_chains.chains.evaluate import ask_verifiers
-from code_chains.chains.execute import run_arguments, undo
+from code_chains.chains.execute import commit, undo
 from code_chains.state import Execution, Verdict
 from code_chains.verification.comparison import group
 
@@ -85,9 +85,7 @@ class SampleChain(EnclosingChain):
 
     def _commit(self, selected: State, values: State, config: Config) -> Flow:
         """Run the selected program again in the session, this time for good."""
-        inputs = run_arguments(values["session"], values)
-        run, arun = partial(values["session"].run, **inputs), partial(values["session"].arun, **inputs)
-        execution: Execution = yield RunFunction(run, selected["code"], config, arun)
+        execution: Execution = yield from commit(values, selected["code"], config)
         verdict = selected["verdict"]
         if not execution.ok:
             verdict = Verdict("failed", "none", execution.summary)

@@ -185,3 +185,33 @@ def test_rows_of_a_variable_that_nobody_named_are_told_as_those_of_a_file(sandbo
     code = "print([row['child'] for row in rows if row['group'] == 'Owls'])"
     state = {"variables": {"rows": rows, "wanted": "Owls"}}
     assert ask(sandbox, "Which children are in it?", code, state=state)["verdict"].by == "none"
+
+
+def test_a_turn_is_told_as_a_question_alone_unless_it_may_use_an_earlier_one(
+    sandbox: SandboxExecutor,
+) -> None:
+    programs = iter(
+        ["print(sum([100, 217, 340]))"] * 2  # Told, and insisted on.
+        + ["amounts = [3, 4]\nprint(sum(amounts) * 6)", "print(sum(amounts))"]
+        + ["print(sum([519, 623, 857]))"] * 2
+    )
+    model = ScriptedModel(lambda messages: f"```python\n{next(programs)}\n```")
+    with create_code_chain(model, executor=sandbox, interpret=False) as chain:
+        said = [
+            chain.invoke({"query": query, "session_id": "a"})["verdict"].by
+            for query in (
+                "What is the total amount?",
+                "What is 6 times 3 + 4?",
+                "And their sum?",
+                "What did we sell?",
+            )
+        ]
+    assert said == ["provenance", "none", "none", "provenance"]
+
+
+def test_what_a_doubted_turn_left_is_there_for_the_next(sandbox: SandboxExecutor) -> None:
+    model = ScriptedModel(lambda messages: "```python\namounts = [100, 217, 340]\nprint(sum(amounts))\n```")
+    with create_code_chain(model, executor=sandbox, interpret=False) as chain:
+        result = chain.invoke({"query": "What is the total amount?", "session_id": "a"})
+        assert (result["verdict"].by, len(result["attempts"])) == ("provenance", 2)
+        assert chain.execute("print(len(amounts))", "a")["output"] == "3"

@@ -7,14 +7,18 @@ origins.
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 
-from code_chains.analysis.parsing import captured_names, positional_parameters
+from code_chains.analysis.parsing import captured_names, nodes, positional_parameters
 from code_chains.verification.provenance.expressions import Expressions
 from code_chains.verification.provenance.given import Given
 from code_chains.verification.provenance.tokens import COMPUTED, NONE, Tokens
 
 _MAX_ROUNDS = 5
+_READING = re.compile(r"open|read_(?!sql)\w+|load\w*")
+_FILE = re.compile(r"^[^:*?]*\.\w{1,8}$")
 
 
 class Flow(Expressions):
@@ -24,6 +28,9 @@ class Flow(Expressions):
         self, tree: ast.Module, given: Given, *, files: Collection[str], names: Collection[str]
     ) -> None:
         super().__init__(tree, given, files=files, names=names)
+        texts = [node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str)]
+        # A name that stands in a program more than once may be that of a file of its own.
+        self._written = {text.casefold() for text, count in Counter(texts).items() if count > 1}
         for _ in range(_MAX_ROUNDS):
             before, self.shown = dict(self._names), []
             self._run(tree.body, NONE)
@@ -66,12 +73,24 @@ class Flow(Expressions):
             case ast.With() | ast.AsyncWith():
                 self._open(node, condition)
             case ast.Try() | ast.TryStar():
-                # What stands in handlers is for another case, which the run decides.
-                self._run([*node.body, *node.orelse, *node.finalbody], condition)
+                self._try(node, condition)
             case ast.Match():
                 self._match(node, condition)
             case ast.ClassDef():
                 self._run(node.body, condition)
+
+    def _try(self, node: ast.Try | ast.TryStar, condition: Tokens) -> None:
+        body = [*node.body, *node.orelse]
+        # What stands in handlers is for another case, which the run decides: it is there if a file is not.
+        if self._reads_nothing(node):
+            body = [statement for handler in node.handlers for statement in handler.body]
+        self._run([*body, *node.finalbody], condition)
+
+    def _reads_nothing(self, node: ast.Try | ast.TryStar) -> bool:
+        """Return whether a block reads a file by a name that was not given, and that the program does not write."""
+        calls = (call for part in node.body for call in nodes(part, ast.Call))
+        paths = {path for call in calls if (path := _read_path(call)) and path not in self._written}
+        return any(not any(name in path for name in self._files) for path in paths)
 
     def _open(self, node: ast.With | ast.AsyncWith, condition: Tokens) -> None:
         for item in node.items:
@@ -94,3 +113,13 @@ class Flow(Expressions):
         outer, self._function = self._function, node.name
         self._run(node.body, self._names[f"{node.name}?"])
         self._function = outer
+
+
+def _read_path(call: ast.Call) -> str:
+    """Return the path that a call reads if it spells that out; empty for any other."""
+    match call:
+        case ast.Call(
+            func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str() as path), *more]
+        ) if _READING.fullmatch(name) and _FILE.search(path) and not (name == "open" and more):
+            return path.casefold()
+    return ""

@@ -55,11 +55,37 @@ _CONSTANTS = """
 5280 1760 63360 1.852 1.15078 0.4536 0.453592 0.45359237 2.2046 2.20462 2.205 28.35 28.3495
 3.785 3.78541 3.785411784 0.2642 0.264172
 3.6 343 1.62 4184 4.33 4.345 235.2 235.215 4.54609 4.93 14.787 236.588 29.5735 33.8 33.814 745.7 735.5 0.7457
+1852 6.35029 4046.86 4047 0.404686 2.47105 2.58999 10.7639 0.092903 0.836127 28.3168 16.3871 0.568261 158.987
+14.5038 6.89476 133.322 760 1055.06 3412.14 4.44822 31.1035 9.4607e15 9.461e12 149597870.7 1.496e8 365.256 52.1775
+1.008 12.011 14.007 15.999 22.99 35.45 55.845 18.015 44.01 96485 1.96 1.645 2.576 2.58
 """
 """Constants of the calendar, computing, mathematics, physics and units, which need no source."""
 _KNOWN = frozenset(map(float, _CONSTANTS.split()))
+_ROUNDED = frozenset(value for value in _KNOWN if value % 1 and float(f"{value:.3g}") != value)
+"""Those that are rounded to four digits or more: a program may write further ones."""
 _COMMON = frozenset(
-    (*range(5, 101, 5), 14, 16, 42, 99, 200, 500, 0.95, 0.99, 0.05, 0.01, 0.1, 0.2, 0.25, 0.75, 1.5, 2.5)
+    (
+        *range(5, 101, 5),
+        14,
+        16,
+        42,
+        99,
+        200,
+        500,
+        0.95,
+        0.99,
+        0.05,
+        0.01,
+        0.1,
+        0.2,
+        0.25,
+        0.75,
+        1.5,
+        2.5,
+        97.5,
+        0.975,
+        0.025,
+    )
 )
 """Numbers that stand in programs of all kinds, so that they say little."""
 _MAX_SMALL, _MAX_SPELLED = 12, 5
@@ -146,7 +172,7 @@ class Given:
         is_power = mantissa(value) == 1.0  # Powers of ten follow from anything.
         if (_rounded(value) in self._derived and not is_power) or self._is_date(value):
             return Origin.DERIVED
-        if value in _KNOWN:
+        if _is_known(value):
             return Origin.KNOWN
         is_small = value == int(value) and (value <= _MAX_SMALL or value in _YEARS)
         return Origin.WEAK if is_small or value in _COMMON or is_power else Origin.UNKNOWN
@@ -186,6 +212,10 @@ class Given:
         """Return whether a number, as a program writes it, stands in an example of another task."""
         shown = set(map(mantissa, written_numbers(self._examples)))
         return any(mantissa(value) in shown for value in written_numbers(written))
+
+
+def _is_known(value: float) -> bool:
+    return value in _KNOWN or any(float(f"{value:.{digits}g}") in _ROUNDED for digits in range(4, 9))
 
 
 def written_numbers(text: str) -> Iterator[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from code_chains.records import Verdict
 from code_chains.verification.provenance import (
     Given,
     find_invention,
+    names_from_elsewhere,
     shown_of,
     unanswered_subject,
     unnamed_selection,
@@ -40,6 +42,8 @@ _NOT_FOUND = (
 _NO_ROWS = (
     "The result is zero, as if no row was selected. If that is so, the program must say so in a sentence."
 )
+_READING = re.compile(r"\b(?:open|read_\w+|read_text|input|connect|glob|import_module|exec|eval|globals)\(")
+"""How a program may reach files and names of earlier ones."""
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
@@ -49,19 +53,19 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     A verdict by `output` is certain: the output reports a failure. One by `checks` is a doubt: the output holds no
     value or an impossible one, values of the question are missing in the program, or it does not set an option that the
     question names. One by `provenance` says what was made up; if that is a single number, it is accepted as it is.
-    In a session there are no doubts, as programs may use what is there already.
+    In a session there are no doubts about a program that may use what is there already.
 
     Args:
-        values: The state: `query`, `execution`, and if present `translation`, `answer_type`, `variables`, `context`
-            and `session`.
+        values: The state: `query`, `execution`, and if present `translation`, `answer_type`, `variables`, `context`,
+            `session` and `session_variables`.
         code: The program.
     """
     query, execution = str(values.get("query") or ""), values["execution"]
-    has_value, has_session = values.get("answer_type") is not None, values.get("session") is not None
+    has_value = values.get("answer_type") is not None
     shows_text = not has_value and not execution.artifacts
     if shows_text and (line := reported_failure(query, execution.output)):
         return Verdict("failed", "output", f"The output reports a failure instead of an answer: {line}")
-    if has_session or not query or defines_what_is_asked(code, query):
+    if _may_use_state(code, values) or not query or defines_what_is_asked(code, query):
         return None
     doubts = _doubts_about_values(query, code, values)
     if shows_text:
@@ -75,6 +79,14 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     if doubts:
         return Verdict("failed", "checks", " ".join(doubts))
     return _verdict_on_origins(query, code, values)
+
+
+def _may_use_state(code: str, values: Mapping[str, Any]) -> bool:
+    """Return whether a program may use what earlier ones left in its session: anything, if that is not described."""
+    if values.get("session") is None or values.get("session_variables") == "":
+        return False
+    is_own = "session_variables" not in values
+    return is_own or bool(names_from_elsewhere(code)) or _READING.search(code) is not None
 
 
 def _doubts_about_nothing(query: str, code: str, values: Mapping[str, Any]) -> Iterator[str]:

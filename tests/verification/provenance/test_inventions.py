@@ -143,6 +143,39 @@ def kind_of(query: str, code: str, files: tuple[str, ...] = ()) -> str | None:
     return invention.kind if invention else None
 
 
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("Convert 3 nautical miles to metres.", "print(3 * 1852)"),
+        ("Convert 5 eV to joules.", "print(5 * 1.602176634e-19)"),
+        ("How many troy ounces are in 1 kg?", "print(1000 / 31.1034768)"),
+        ("What is the molar mass of water?", "print(2 * 1.008 + 15.999)"),
+        (
+            "What is the 95% interval of 20 values with mean 5 and deviation 2?",
+            "print(5 - 1.96 * 2 / 20**0.5)",
+        ),
+        ("How many psi are 3 bar?", "print(3 * 14.5037738)"),
+    ],
+)
+def test_constants_need_no_source(query: str, code: str) -> None:
+    assert kind_of(query, code) is None
+
+
+FALLBACK = (
+    "import pandas as pd\ntry:\n    df = pd.read_csv('sales.csv')\nexcept FileNotFoundError:\n"
+    "    df = pd.DataFrame({'amount': [117, 217, 340]})\nprint(df['amount'].sum())"
+)
+
+
+def test_what_stands_in_for_a_file_that_is_not_there_is_made_up() -> None:
+    query = "What is the total amount of my sales?"
+    assert kind_of(query, FALLBACK) == "data"
+    assert kind_of(query, FALLBACK, ("other.csv",)) == "ignored"
+    assert kind_of(query, FALLBACK, ("sales.csv",)) is None
+    written = f"open('sales.csv', 'w').write(str(len('{query}')))\n{FALLBACK}"
+    assert kind_of(query, written) is None
+
+
 @pytest.mark.parametrize(("query", "code"), UNCOMPUTED)
 def test_a_text_or_number_of_the_model_is_no_computation(query: str, code: str) -> None:
     assert kind_of(query, code) == "text"
