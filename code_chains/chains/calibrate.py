@@ -14,6 +14,7 @@ from code_chains.state import Verdict
 
 _MIN_CASES = 5
 """Fewer cases of a kind say nothing about it."""
+_MAX_NAME_CHARS = 100
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,9 @@ class Calibration:
             ]
             return cls(str(saved["model"]), tuple(cases))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            remedy = "Give the file that `code-chains eval --json FILE` has written"
-            raise InputError(f"{str(path)!r} is no evaluation: {error!r}. {remedy}.") from error
+            remedy = "Give the path of the file that `code-chains eval --json FILE` or `Evaluation.save` has written"
+            named = str(path)[:_MAX_NAME_CHARS]
+            raise InputError(f"{named!r} is no evaluation: {error!r}. {remedy}.") from error
 
     def worth(self, verdict: Verdict, attempts: int) -> str:
         """Return how many answers with such a verdict were right, in words; empty if too few are known.

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, repeat
+from datetime import date, datetime
+from itertools import chain, islice, repeat
 from typing import Any
 from unicodedata import normalize
 
@@ -53,7 +54,7 @@ _ANSWERS = re.compile(rf"{_YES.pattern}|{_NO.pattern}", re.IGNORECASE)
 _NOTHING = ("None", "null", "nan", "NaN", "NaT", "<NA>")
 _ONE_GROUP = re.compile(r"[-+]?\d{1,3}[.,]\d{3}")
 """A number whose point or comma may stand before decimals or between thousands."""
-_MAX_LITERAL_CHARS = 200_000
+_MAX_LITERAL_CHARS, _MAX_ITEMS = 200_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -209,8 +210,37 @@ def readings_of(text: str) -> Iterator[Any]:
         pass
     tree = parse(text.strip())
     if tree is not None and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
-        with suppress(*UNREADABLE, TypeError):
-            yield _plain(ast.literal_eval(tree.body[0].value))
+        with suppress(*UNREADABLE, TypeError, ArithmeticError):
+            yield _plain(_as_data(tree.body[0].value))
+
+
+def _as_data(node: ast.expr) -> Any:
+    """Return what the representation of a value stands for, of a literal or of common types.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments, keywords=[]):
+            return _of_type(name, [ast.literal_eval(argument) for argument in arguments])
+        case ast.Attribute(attr="True_" | "False_" as name):
+            return name == "True_"
+    return ast.literal_eval(node)
+
+
+def _of_type(name: str, arguments: list[Any]) -> Any:
+    match name, arguments:
+        case "date", [_, _, _]:
+            return date(*arguments).isoformat()
+        case "datetime", [_, _, _, *_]:
+            return datetime(*arguments).isoformat(" ")
+        case "Timestamp", [str() as text]:
+            return text.removesuffix(" 00:00:00")
+        case "Fraction", [int() as above, int() as below]:
+            return above / below
+        case "range", [*_]:
+            return list(islice(range(*arguments), _MAX_ITEMS))
+    raise ValueError(name)
 
 
 def _plain(data: Any) -> Any:

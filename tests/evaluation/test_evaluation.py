@@ -329,6 +329,28 @@ def test_with_an_answer_type_the_value_alone_decides() -> None:
     assert states(None, "", has_value=True, value=None)
 
 
+@pytest.mark.parametrize(
+    ("expected", "shown"),
+    [
+        ("2024-02-29", "datetime.date(2024, 2, 29)"),
+        ("2024-02-29", "Timestamp('2024-02-29 00:00:00')"),
+        ("2024-02-29 08:30:00", "datetime.datetime(2024, 2, 29, 8, 30)"),
+        (0.5, "Fraction(1, 2)"),
+        (True, "np.True_"),
+        ([0, 1, 2], "range(0, 3)"),
+    ],
+)
+def test_the_last_value_counts_in_its_own_type(expected: Any, shown: str) -> None:
+    assert states(expected, "", shown)
+
+
+@pytest.mark.parametrize(
+    "shown", ["datetime.date(2024, 2, 30)", "range(0, 0, 0)", "Fraction(1, 0)", "date(1)"]
+)
+def test_what_no_value_looks_like_is_wrong(shown: str) -> None:
+    assert not states("2024-02-29", "", shown)
+
+
 @pytest.mark.parametrize("by", ["value", "pattern"])
 def test_a_failed_verdict_is_never_right(by: Any) -> None:
     assert not is_right(Stated("?", "15", ok=False), Expectation(by, "15"))
