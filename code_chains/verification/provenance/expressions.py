@@ -13,12 +13,14 @@ from code_chains.verification.provenance.tokens import (
     CARRYING,
     COMPUTED,
     DATE,
+    KEEPING,
     LABELLING,
     NONE,
     OPENING,
     PARSING,
     PATHS,
     RANDOM,
+    READING,
     SHOWING,
     SOURCE,
     TABLE,
@@ -32,6 +34,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _MIN_ELEMENTS = 2
 """Constants from which on a display may be data."""
 _MIN_TABLE = 4
+_KEPT = "(files)"
+"""In place of a name: what files hold that the program wrote."""
 _MAX_COUNT = 12
 
 
@@ -269,6 +273,8 @@ class Expressions:
             self._show(tokens, condition)
         if name in ASKING_ABOUT_FILES:
             return NONE
+        if name in KEEPING and any(token.kind in (Kind.SOURCE, Kind.PATH) for token in tokens):
+            self._add(_KEPT, SOURCE)
         if isinstance(node.func, ast.Attribute):
             self._bind_base(node.func.value, given | condition)  # A method may keep what it is given.
         else:
@@ -289,6 +295,8 @@ class Expressions:
             tokens |= {Token(Kind.RANDOM, ast.unparse(node)[:40], node.lineno)}
         if any(token.kind is Kind.PATH for token in tokens):
             tokens |= SOURCE
+        if READING.fullmatch(name):
+            tokens |= self._names[_KEPT]
         texts = [token for token in tokens if token.kind is Kind.TEXT]
         tables = [token for token in texts if TABLE.search(token.shown) or self._is_listing(name, token)]
         data = {Token(Kind.DATA, token.shown.split("\n")[0], token.line) for token in tables}

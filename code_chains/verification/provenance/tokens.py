@@ -30,6 +30,11 @@ OPENING = words(
     "glob iglob rglob listdir scandir iterdir walk argv stdin input eval exec globals locals vars import_module __import__"
 )
 """Names by which a program may reach what was given without naming it."""
+KEEPING = words(
+    "extract extractall unpack_archive copy copyfile copy2 move to_sql executemany write writelines to_csv dump"
+)
+"""Functions by which files of the program's own come to hold what they are given."""
+READING = re.compile(r"open|connect|load\w*|read_\w+|reader")
 PARSING = words("split loads StringIO fromstring literal_eval splitlines")
 """Functions that take a text apart."""
 RANDOM = re.compile(r"(?:^|\.)(?:random|secrets|faker|rng|default_rng|uuid4|urandom)\b", re.IGNORECASE)

@@ -161,6 +161,21 @@ def test_constants_need_no_source(query: str, code: str) -> None:
     assert kind_of(query, code) is None
 
 
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "import zipfile\nzipfile.ZipFile('sales.csv.zip').extractall()",
+        "import shutil\nshutil.unpack_archive('sales.csv.zip', 'out')",
+        "import shutil\nshutil.copy('sales.csv.zip', 'mine.csv')",
+        "open('mine.csv', 'w').write(open('sales.csv.zip').read())",
+    ],
+)
+def test_a_file_of_the_program_holds_what_it_was_made_of(keep: str) -> None:
+    read = "import pandas as pd\nprint(pd.read_csv('mine.csv')['amount'].sum())"
+    assert kind_of("What is the total amount?", f"{keep}\n{read}", ("sales.csv.zip",)) is None
+    assert kind_of("What is the total amount?", read, ("sales.csv.zip",)) == "ignored"
+
+
 FALLBACK = (
     "import pandas as pd\ntry:\n    df = pd.read_csv('sales.csv')\nexcept FileNotFoundError:\n"
     "    df = pd.DataFrame({'amount': [117, 217, 340]})\nprint(df['amount'].sum())"
