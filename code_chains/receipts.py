@@ -40,7 +40,7 @@ from code_chains.records import Artifact, Record
 from code_chains.state import Execution
 from code_chains.storage.files import atomic_write, sha256_file
 from code_chains.verification.numbers import WRITTEN_NUMBER, ascii_digits
-from code_chains.verification.provenance import names_from_elsewhere
+from code_chains.verification.provenance import may_reach, names_from_elsewhere
 
 FORMAT = "code-chains receipt 1"
 _MAX_OUTPUT_CHARS = 20_000
@@ -305,9 +305,9 @@ def _pasted(receipt: Receipt, given: Mapping[str, Any]) -> dict[str, Any]:
     missing = receipt.files.keys() - given.keys()
     taken = dict.fromkeys([*(receipt.files.keys() - missing), *receipt.variables])
     session = "receipt" if receipt.in_session else None
-    paste = (
-        find_data({"query": receipt.question, "variables": taken, "session": session}) if missing else None
-    )
+    paste = None
+    with suppress(InputError):  # Anybody may have written the question.
+        paste = find_data({"query": receipt.question, "variables": taken, "session": session})
     return {name: content for name, content in paste.files.items() if name in missing} if paste else {}
 
 
@@ -315,7 +315,7 @@ def _compared(receipt: Receipt, again: Execution) -> Comparison:
     shows_same = _valid(again.output[:_MAX_OUTPUT_CHARS]) == receipt.output
     if shows_same and _sha256(again.output) == receipt.output_sha256:
         return _compared_artifacts(receipt, again)
-    if receipt.in_session:
+    if receipt.in_session and (not again.ok or may_reach(receipt.program, "")):
         names = sorted(set(names_from_elsewhere(receipt.program)) - receipt.variables.keys())
         others = f"that set {', '.join(names)}" if names else "that may have left what it reads"
         return Comparison("unknown", f"The program ran in a conversation, after others {others}.")

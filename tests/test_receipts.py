@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from code_chains import InputError, SandboxExecutor, create_code_chain
 from code_chains.apps.terminal.cli import cli
+from code_chains.chains.evaluate import UNCHECKED
 from code_chains.executors import Limits
 from code_chains.receipts import Receipt, create_receipt, read_receipt, run_again, save_receipt
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -187,6 +188,20 @@ def test_a_turn_that_needs_an_earlier_one_is_not_said_to_be_different(
         for query in ("Begin with 0.", "Go on."):
             result = chain.invoke({"query": query, "session_id": "a"})
     assert run_again(result["receipt"], module_sandbox).status == "unknown"
+
+
+def test_a_turn_that_stands_alone_may_be_different(module_sandbox: SandboxExecutor) -> None:
+    result = {"code": "print(6 * 7)", "execution": module_sandbox.run("print(43)"), "verdict": UNCHECKED}
+    receipt = create_receipt({"query": "6 * 7?", "session": object()}, result)
+    assert run_again(receipt, module_sandbox).status == "different"
+
+
+def test_a_receipt_without_a_question_names_its_missing_files(
+    module_sandbox: SandboxExecutor, sales: Path
+) -> None:
+    result = {"code": CODE, "execution": module_sandbox.run("print(1)"), "verdict": UNCHECKED}
+    receipt = create_receipt({"query": "", "files": {"sales.csv": sales}}, result)
+    assert "missing: sales.csv" in run_again(receipt, module_sandbox).reason
 
 
 def test_a_turn_reads_a_file_of_an_earlier_one(module_sandbox: SandboxExecutor, sales: Path) -> None:

@@ -217,7 +217,7 @@ def undo(values: State, outcome: State, config: Config) -> Flow:
 
 
 def commit(values: State, code: str, config: Config) -> Flow:
-    """Run a program that was accepted after it was rolled back again in its session, and return its execution."""
+    """Run a program that was rolled back again in its session, this time for good, and return its execution."""
     inputs = run_arguments(values["session"], values)
     run, arun = partial(values["session"].run, **inputs), partial(values["session"].arun, **inputs)
     execution: Execution = yield RunFunction(run, code, config, arun)

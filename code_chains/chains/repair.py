@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -12,7 +13,7 @@ from code_chains.callbacks.budget import count_attempt
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt, select_live
 from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, State
 from code_chains.chains.execute import commit, undo
-from code_chains.errors import BudgetError, ConfigurationError
+from code_chains.errors import BudgetError, CodeChainsError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.feedback import (
     ANOTHER_WAY,
@@ -81,10 +82,10 @@ class RepairChain(EnclosingChain):
                 inputs = {**values, **history.next_inputs(schema_only=bool(values.get("schema_only")))}
                 outcome = yield Invoke(self.attempt, inputs, config, select_live)
                 yield {**_missing_live(outcome), "attempts": [history.record(outcome)]}
-                if not outcome["verdict"].ok:
-                    yield from undo(values, outcome, config)
                 best = max((best, outcome), key=merit) if best else outcome
                 history.advance(outcome, self.max_attempts)
+                if not _is_accepted(outcome, best, history):
+                    yield from undo(values, outcome, config)
                 if not self.repeat_effects and outcome["execution"].has_effects:
                     history.stop_reason = history.stop_reason or "effects"
         except BudgetError as error:
@@ -93,9 +94,9 @@ class RepairChain(EnclosingChain):
                 best = _no_attempt(error)
                 yield {"attempts": [], "programs": [], "stdout": ""}
         if best["verdict"].is_doubt and not best["verdict"].ok:
+            if best["code"] != outcome["code"]:
+                yield from _restore(values, best, config)
             best, history.stop_reason = accept_doubtful(best), "answered"
-            if values.get("session") is not None and not best["execution"].has_effects:
-                yield from commit(values, best["code"], config)  # Later turns build on it.
         yield {**{key: best[key] for key in OUTCOME_KEYS}, "stop_reason": history.stop_reason}
 
     def get_graph(self, config: Config | None = None) -> Graph:
@@ -199,6 +200,19 @@ def accept_doubtful(outcome: State) -> State:
     if not outcome["verdict"].is_doubt:
         return outcome
     return {**outcome, "verdict": replace(outcome["verdict"], status="unverified")}
+
+
+def _is_accepted(outcome: State, best: State, history: RepairHistory) -> bool:
+    """Return whether what a program left in a session stays, also if it is doubted and there is no other attempt."""
+    is_final = history.stop_reason is not None and outcome["code"] == best["code"]
+    return outcome["verdict"].ok or (is_final and outcome["verdict"].is_doubt)
+
+
+def _restore(values: State, outcome: State, config: Config) -> Flow:
+    """Leave in a session what a program left that another one came after, unless it called tools."""
+    if values.get("session") is not None and not outcome["execution"].tool_calls:
+        with suppress(CodeChainsError):  # The next turn reports a session that broke.
+            yield from commit(values, outcome["code"], config)
 
 
 def _missing_live(outcome: State) -> State:

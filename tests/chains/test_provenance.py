@@ -215,3 +215,12 @@ def test_what_a_doubted_turn_left_is_there_for_the_next(sandbox: SandboxExecutor
         result = chain.invoke({"query": "What is the total amount?", "session_id": "a"})
         assert (result["verdict"].by, len(result["attempts"])) == ("provenance", 2)
         assert chain.execute("print(len(amounts))", "a")["output"] == "3"
+
+
+def test_a_turn_that_goes_on_with_a_name_of_an_earlier_one_is_not_alone(sandbox: SandboxExecutor) -> None:
+    programs = iter(["total = 6 * 7\nprint(total)", "total = total * 1.08\nprint(total)"])
+    model = ScriptedModel(lambda messages: f"```python\n{next(programs)}\n```")
+    with create_code_chain(model, executor=sandbox, interpret=False) as chain:
+        chain.invoke({"query": "What is 6 * 7?", "session_id": "a"})
+        result = chain.invoke({"query": "Convert it to dollars as before", "session_id": "a"})
+    assert (result["output"], result["verdict"].by, len(result["attempts"])) == ("45.36", "none", 1)

@@ -69,12 +69,13 @@ def _by_name_in(receipt: Receipt, files: tuple[str, ...]) -> dict[str, Path]:
     rest, found = list[str](), dict[str, Path]()
     for file in files:
         path = f"/{Path(file).as_posix()}"
-        if name := next((name for name in receipt.files if path.endswith(f"/{name}")), ""):
+        names = (name for name in receipt.files if path.endswith(f"/{name}"))
+        if name := max(names, key=len, default=""):
             found[name] = Path(file)
         else:
             rest.append(file)
-    names = {Path(name).name: name for name in receipt.files.keys() - found.keys()}
-    return {names.get(name, name): path for name, path in files_by_name(tuple(rest)).items()} | found
+    others = {Path(name).name: name for name in receipt.files.keys() - found.keys()}
+    return {others.get(name, name): path for name, path in files_by_name(tuple(rest)).items()} | found
 
 
 def _with_limits(executor: Executor, receipt: Receipt) -> Executor:
@@ -93,7 +94,7 @@ def _receipts_in(results: str) -> dict[str, object]:
     for line in filter(str.strip, results.splitlines()):
         try:
             record = json.loads(line)
-        except ValueError:  # A damaged line costs itself alone.
+        except (ValueError, RecursionError):  # A damaged line costs itself alone.
             continue
         if isinstance(record, dict) and isinstance(record.get("computed"), dict):
             receipts[str(record.get("id"))] = record["computed"].get("receipt")

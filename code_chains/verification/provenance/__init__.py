@@ -9,13 +9,19 @@ from code_chains.verification.provenance.columns import (
     unnamed_selection,
 )
 from code_chains.verification.provenance.given import Given
-from code_chains.verification.provenance.inventions import Invention, find_invention, names_from_elsewhere
+from code_chains.verification.provenance.inventions import (
+    Invention,
+    find_invention,
+    may_reach,
+    names_from_elsewhere,
+)
 
 __all__ = [
     "Given",
     "Invention",
     "columns_read",
     "find_invention",
+    "may_reach",
     "names_from_elsewhere",
     "shown_of",
     "unanswered_subject",

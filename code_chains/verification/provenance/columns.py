@@ -66,16 +66,17 @@ _MEASURE = re.compile(
 _FAMILIES = {
     "price": (
         re.compile(
-            r"\b(?:cheap|expensive|costs?\b|prices?\b|how much money\b|worth\b|(?:stock|inventory) value\b"
-            r"|value of [\w ]*\b(?:stock|inventory|warehouse|goods)\b)"
+            r"\b(?:cheap|expensive|costs?\b|prices?\b|how much money\b|worth\b(?! (?:it|\w+ing)\b)"
+            r"|(?:stock|inventory) value\b|value of [\w ]*\b(?:stock|inventory|warehouse|goods)\b)"
         ),
         re.compile(
             r"pri[cx]|prec|prezz|preis|quote|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge|spen[dt]|bill|budget|earn|income|salar"
-            r"|wage|money|usd|eur|gbp|dollar|[€$£¥]"
+            r"|wage|money|usd|eur|gbp|dollar|[€$£¥]|balance|donat|contribut|deposit|saving|debt|loan|owed|raised|grant|fund|pledge"
+            r"|worth|valu|close|asset|refund|saldo|sum|gebuhr|umsatz"
         ),
     ),
     "profit": (
-        re.compile(r"\bprofits?\b"),
+        re.compile(r"(?<!non-)(?<!non )(?<!not-for-)\bprofits?\b"),
         re.compile(
             r"profit|surplus|margin|gain|net|cost|expen|spen[dt]|paid|balance|earn|loss|income|amount|result|value|return|wage|rent|tax"
             r"|bought|purchas"
@@ -87,10 +88,11 @@ _FAMILIES = {
         ),
         re.compile(
             r"ages?(?![a-z])|born|birth|dob|date(?![a-z])|year|since|buil|bought|purch|found|open|publ|releas|establ|vintage"
-            r"|install|made|launch|plant|commission|complet|alter|edad|idade|geboren|nacim|naiss"
+            r"|install|made|launch|plant|commission|complet|alter|edad|idade|geboren|nacim|naiss|creat|issued|receiv|submit"
+            r"|regist|admit|stamp|period"
         ),
     ),
-    "calories": (re.compile(r"\bk?cal(?:s|ories)?\b"), re.compile(r"cal|energ|kj|joule")),
+    "calories": (re.compile(r"\bk?cal(?:s|ories)?\b"), re.compile(r"cal|energ|kj|joule|protein|carb|fat")),
     "weight": (
         re.compile(
             r"\b(?:heav(?:y|ier|iest)|weigh|how many (?:kilo(?:gram)?s?|grams|tonn?es|tons|pounds|ounces)\b)"
@@ -187,7 +189,8 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     if len(measures) > 1:
         aggregated = set(_aggregated(tree))
         measures = [name for name in measures if name in aggregated]
-    missing = _missing_family(asked, columns) if unnamed and not _RATE.search(asked) else ""
+    held = folded(" ".join(str(value) for *_, values in comparisons(tree) for value in values))
+    missing = _missing_family(asked, columns, held) if unnamed and not _RATE.search(asked) else ""
     is_alone = len(measures) == 1 or not any(map(_may_measure, {*read} - filtered))
     if missing not in _UNDERIVED and not is_alone:
         missing = ""
@@ -350,11 +353,14 @@ def _joined(text: str) -> str:
     return re.sub(r"[\W_]", "", folded(text))
 
 
-def _missing_family(asked: str, columns: Collection[str]) -> str:
-    """Return what a question asks for in words of its own, as by "cheapest", and no column may hold; empty if nothing is."""
+def _missing_family(asked: str, columns: Collection[str], held: str) -> str:
+    """Return what a question asks for in words of its own, as by "cheapest", and no column may hold; empty if nothing is.
+
+    Words of what the program compares with, `held`, are those of values that it looks for.
+    """
     named = folded(" ".join(columns))
     for name, (asks, holds) in _FAMILIES.items():
-        if asks.search(asked) and not holds.search(named):
+        if asks.search(asked) and not holds.search(named) and not asks.search(held):
             return name
     return ""
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
 from code_chains.analysis.parsing import captured_names, nodes, positional_parameters
 from code_chains.verification.provenance.expressions import Expressions
 from code_chains.verification.provenance.given import Given
-from code_chains.verification.provenance.tokens import COMPUTED, NONE, Tokens
+from code_chains.verification.provenance.tokens import COMPUTED, KEEPING, NONE, Tokens
 
 _MAX_ROUNDS = 5
-_READING = re.compile(r"open|read_(?!sql)\w+|load\w*")
+_READING = re.compile(r"open|read_(?!sql)\w+|load(?!s)\w*")
 _FILE = re.compile(r"^[^:*?]*\.\w{1,8}$")
 
 
@@ -28,9 +28,7 @@ class Flow(Expressions):
         self, tree: ast.Module, given: Given, *, files: Collection[str], names: Collection[str]
     ) -> None:
         super().__init__(tree, given, files=files, names=names)
-        texts = [node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str)]
-        # A name that stands in a program more than once may be that of a file of its own.
-        self._written = {text.casefold() for text, count in Counter(texts).items() if count > 1}
+        self._has_own_files = any(map(_writes_file, nodes(tree, ast.Call)))
         for _ in range(_MAX_ROUNDS):
             before, self.shown = dict(self._names), []
             self._run(tree.body, NONE)
@@ -87,10 +85,15 @@ class Flow(Expressions):
         self._run([*body, *node.finalbody], condition)
 
     def _reads_nothing(self, node: ast.Try | ast.TryStar) -> bool:
-        """Return whether a block reads a file by a name that was not given, and that the program does not write."""
-        calls = (call for part in node.body for call in nodes(part, ast.Call))
-        paths = {path for call in calls if (path := _read_path(call)) and path not in self._written}
-        return any(not any(name in path for name in self._files) for path in paths)
+        """Return whether a block reads a file that was not given, and no other; what it tries within is left out.
+
+        A program that writes files may read one of its own.
+        """
+        parts = list(_parts_of(node.body))
+        texts = (part.value.casefold() for part in parts if _is_text(part))
+        if self._has_own_files or any(name in text for text in texts for name in self._files):
+            return False
+        return any(isinstance(part, ast.Call) and _reads_file(part) for part in parts)
 
     def _open(self, node: ast.With | ast.AsyncWith, condition: Tokens) -> None:
         for item in node.items:
@@ -115,11 +118,40 @@ class Flow(Expressions):
         self._function = outer
 
 
-def _read_path(call: ast.Call) -> str:
-    """Return the path that a call reads if it spells that out; empty for any other."""
+def _parts_of(body: Iterable[ast.AST]) -> Iterator[Any]:
+    """Yield the nodes of a block, but for those of what it tries within."""
+    for node in body:
+        if not isinstance(node, ast.Try | ast.TryStar):
+            yield node
+            yield from _parts_of(ast.iter_child_nodes(node))
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _reads_file(call: ast.Call) -> bool:
+    """Return whether a call reads a file whose name it spells out."""
     match call:
         case ast.Call(
-            func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str() as path), *more]
-        ) if _READING.fullmatch(name) and _FILE.search(path) and not (name == "open" and more):
-            return path.casefold()
-    return ""
+            func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str() as path), *_]
+        ):
+            return _READING.fullmatch(name) is not None and _FILE.search(path) is not None
+    return False
+
+
+def _writes_file(call: ast.Call) -> bool:
+    """Return whether a call may make a file that the program reads again."""
+    match call:
+        case ast.Call(func=ast.Name(id="open"), args=[_, ast.Constant(value=str() as mode), *_]):
+            return mode[:1] in ("w", "a", "x")
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in KEEPING or name in (
+                "write_text",
+                "write_bytes",
+                "to_excel",
+                "to_json",
+                "savez",
+                "save",
+            )
+    return False

@@ -5,13 +5,14 @@ The idea is that of taint analysis, turned around: what is looked for is an outp
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import nodes, parse
 from code_chains.analysis.references import read
 from code_chains.verification.provenance.flow import Flow
 from code_chains.verification.provenance.given import Given
@@ -49,6 +50,11 @@ _RATE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Questions that need a rate."""
+_REACHING = re.compile(
+    r"\b(?:open|read_\w+|read_text|read_bytes|load\w*|input|connect|Connection|glob|listdir|scandir|iterdir|walk|stat|exists"
+    r"|import_module|exec|eval|dir|globals|locals|vars|gcf|gca|ExcelFile|ZipFile|imread)\("
+)
+"""How a program may reach what it does not name."""
 _DRAWING = re.compile(
     r"\b(?:draw|paint|sketch|ascii|fractal|logo|zeichne|dibuja|dessine|disegna|нарисуй)\b", re.I
 )
@@ -122,6 +128,14 @@ def names_from_elsewhere(code: str) -> list[str]:
     reading = read(code)
     uses = reading.uses if reading else []
     return [use.name.removeprefix("?:") for use in uses if use.name.startswith("?:")]
+
+
+def may_reach(code: str, left: str) -> bool:
+    """Return whether a program may use what earlier ones left: files, names that it does not define, or those in a text."""
+    if names_from_elsewhere(code) or _REACHING.search(code):
+        return True
+    used = {node.id for node in nodes(parse(code) or ast.Module([], []), ast.Name)}
+    return not used.isdisjoint(re.findall(r"\w+", left))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ _GROUPS = (
     r"profit|surplus|gain|margin|gewinn|benefici|benefice|utile|lucro",
     r"salar|wage|pay|income|gehalt|lohn|sueldo|stipend",
     r"\bages?\b|(?<![a-z])age(?![a-z])|alter|edad|idade|\beta\b|born|birth",
-    r"grade|mark|score|point|\bnot[ae]|punkt|punto|resultado?|result",
+    r"grade|marks?\b|score|point|\bnot[ae]|punkt|punto|resultado?|result",
     r"rating|stars?\b|score|bewertung|stern",
     r"temperatur|temp|deg|tm(?:ax|in|ean)|celsius|fahrenheit|°",
     r"rain|precip|niederschlag|regen|lluvia|pluie|pioggia|chuva",
@@ -19,13 +19,14 @@ _GROUPS = (
     r"team|club|side|squad|mannschaft|verein|equip|squadra",
     r"student|pupil|learner|schuler|alumn|eleve",
     r"employee|staff|worker|headcount|mitarbeiter|emplead|employe|dipendent",
-    r"length|duration|nights|days|dauer|lang",
+    r"length|duration|nights|days|dauer",
     r"weight|mass|gewicht|peso|poids|kgs?\b",
     r"size|area|grosse|flache|taille|talla|superficie",
     r"water|m3|m³|lit(?:er|re)|wasser|agua|eau\b",
-    r"quantit|qty|amount|count|number|units|menge|anzahl|cantidad|quantite",
+    r"quantit|qty|amount|counts?\b|number|units|menge|anzahl|cantidad|quantite",
 )
-_SYNONYMS = tuple(map(re.compile, _GROUPS))
+_SYNONYMS = tuple((re.compile(rf"(?<![a-z])(?:{group})"), re.compile(group)) for group in _GROUPS)
+"""What a word of a question begins with, and what stands in names of columns, which may join words."""
 
 
 def has_synonym(word: str, text: str) -> bool:
@@ -39,4 +40,4 @@ def has_synonym(word: str, text: str) -> bool:
         >>> has_synonym("revenue", "region, umsatz"), has_synonym("humidity", "day, rain_mm")
         (True, False)
     """
-    return any(group.search(word) and group.search(text) for group in _SYNONYMS)
+    return any(begins.match(word) and stands.search(text) for begins, stands in _SYNONYMS)

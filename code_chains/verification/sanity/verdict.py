@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from code_chains.records import Verdict
 from code_chains.verification.provenance import (
     Given,
     find_invention,
-    names_from_elsewhere,
+    may_reach,
     shown_of,
     unanswered_subject,
     unnamed_selection,
@@ -42,8 +41,6 @@ _NOT_FOUND = (
 _NO_ROWS = (
     "The result is zero, as if no row was selected. If that is so, the program must say so in a sentence."
 )
-_READING = re.compile(r"\b(?:open|read_\w+|read_text|input|connect|glob|import_module|exec|eval|globals)\(")
-"""How a program may reach files and names of earlier ones."""
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
@@ -83,10 +80,10 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
 
 def _may_use_state(code: str, values: Mapping[str, Any]) -> bool:
     """Return whether a program may use what earlier ones left in its session: anything, if that is not described."""
-    if values.get("session") is None or values.get("session_variables") == "":
+    left = values.get("session_variables")
+    if values.get("session") is None or left == "":
         return False
-    is_own = "session_variables" not in values
-    return is_own or bool(names_from_elsewhere(code)) or _READING.search(code) is not None
+    return left is None or may_reach(code, str(left))
 
 
 def _doubts_about_nothing(query: str, code: str, values: Mapping[str, Any]) -> Iterator[str]:

@@ -39,6 +39,13 @@ READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date
             "print(c.execute('SELECT AVG(rain) FROM w').fetchone())",
             "humidity",
         ),
+        ("What is the total discount?", "columns: `order`, `qty`", "print(df['qty'].sum())", "discount"),
+        (
+            "What is the mean training time?",
+            "columns: `day`, `precip`",
+            "print(df['precip'].mean())",
+            "training",
+        ),
         ("What was the highest humidity?", WEATHER, "print(df['rain'].max())", "humidity"),
         ("What was the average air pressure?", WEATHER, "print(df.temp.mean())", "air"),
         ("On which day was the wind strongest?", WEATHER, "print(df.loc[df.rain.idxmax()])", "wind"),
@@ -161,6 +168,36 @@ def test_a_sum_of_what_nobody_adds_up_is_told(query: str, code: str, added: str)
         ("What are all items worth?", ORDERS, "print((df.n * df.eur).sum())"),
         ("How much money did we spend on food?", LEDGER, "print(df[df.what == 'food'].amount.sum())"),
         ("What is our profit?", LEDGER, "print(df.amount.sum())"),
+        (
+            "How much money is in the savings account?",
+            "columns: `account`, `balance`",
+            "print(df['balance'].sum())",
+        ),
+        (
+            "Is the gym worth it, how often did I go?",
+            "columns: `day`, `sessions`",
+            "print(df['sessions'].sum())",
+        ),
+        (
+            "How many complaints were about the price?",
+            "columns: `id`, `topic`",
+            "print((df['topic'] == 'price').sum())",
+        ),
+        (
+            "How many artifacts from the Bronze Age are there?",
+            "columns: `what`, `epoch`",
+            "print((df['epoch'] == 'Bronze Age').sum())",
+        ),
+        (
+            "How old is the oldest open ticket?",
+            "columns: `id`, `created`",
+            "print((now - df['created'].min()).days)",
+        ),
+        (
+            "What are the calories of Monday?",
+            "columns: `day`, `protein_g`, `fat_g`",
+            "print((4 * df['protein_g'] + 9 * df['fat_g']).sum())",
+        ),
         (
             "What is the largest lake?",
             "columns: `name` (text), `area` (int)",

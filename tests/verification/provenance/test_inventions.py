@@ -162,6 +162,22 @@ def test_constants_need_no_source(query: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "block",
+    [
+        "df = pd.read_csv('sales.csv')\n    try:\n        rates = json.load(open('rates.json'))\n    except OSError:\n"
+        "        rates = {}\n    print(df['amount'].sum())",
+        "k = json.loads('1.0')\n    print(pd.read_csv('sales.csv').amount.sum() * k)",
+        "f = zipfile.ZipFile('sales.csv.zip').open('inner.csv')\n    print(pd.read_csv(f).amount.sum())",
+        "zipfile.ZipFile('sales.csv.zip').extractall()\n    print(pd.read_csv('inner.csv').amount.sum())",
+    ],
+    ids=["an optional file", "no file", "a member", "an unpacked file"],
+)
+def test_a_block_that_reads_what_was_given_is_not_replaced_by_its_handler(block: str) -> None:
+    code = f"import json, zipfile\nimport pandas as pd\ntry:\n    {block}\nexcept Exception as e:\n    print('Error', e)"
+    assert kind_of("What is the total amount?", code, ("sales.csv", "sales.csv.zip")) is None
+
+
+@pytest.mark.parametrize(
     "keep",
     [
         "import zipfile\nzipfile.ZipFile('sales.csv.zip').extractall()",
