@@ -30,7 +30,7 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -139,7 +139,7 @@ def _with_numbers(text: str, values: Mapping[float, float]) -> str:
 
 
 def _worked_out(
-    steps: Sequence[tuple[str, str]], values: Mapping[float, float], given: Collection[float]
+    steps: Sequence[tuple[str, str]], values: Mapping[float, float], given: Set[float]
 ) -> float | None:
     """Return the result of steps with other numbers, or None.
 
@@ -151,8 +151,8 @@ def _worked_out(
     result = 0.0
     for expression, written in steps:
         numbers = set(map(_value, _NUMBER.findall(expression)))
-        percentages = {number for number in numbers if round(number * 100, 6) in {*given} - values.keys()}
-        if numbers & ambiguous or numbers - results - percentages - {*given}:
+        percentages = {number for number in numbers if round(number * 100, 6) in given - values.keys()}
+        if numbers & ambiguous or numbers - results - percentages - given:
             return None
         replaced = _with_numbers(expression, known)
         result, before = float(str(pd.eval(replaced, engine="python"))), _value(written)

@@ -13,7 +13,7 @@ from langchain_core.runnables.utils import ConfigurableFieldSpec
 
 from code_chains.chains import CachedChain, StreamingSequentialChain
 from code_chains.chains.base import Config, Flow, RunFunction, State
-from code_chains.chains.execute import run_inputs
+from code_chains.chains.execute import commit
 from code_chains.conversations.inventory import ainventory, inventory, names_in
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversation, Conversations
@@ -168,10 +168,8 @@ class ConversingChain(StreamingSequentialChain):
         session = conversation.session
         if session is None or not outcome["verdict"].ok:
             return False
-        given = run_inputs(values)
-        run, arun = partial(session.run, **given), partial(session.arun, **given)
         try:
-            execution = yield RunFunction(run, outcome["code"], config, arun)
+            execution = yield from commit({**values, "session": session}, outcome["code"], config)
         except CodeChainsError:  # The next turn reports a session that broke.
             return False
         return bool(execution.ok)

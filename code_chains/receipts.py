@@ -303,6 +303,8 @@ def run_again(
 def _pasted(receipt: Receipt, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the files that were made of data in the question, as far as they are not given."""
     missing = receipt.files.keys() - given.keys()
+    if not missing:
+        return {}
     taken = dict.fromkeys([*(receipt.files.keys() - missing), *receipt.variables])
     session = "receipt" if receipt.in_session else None
     paste = None

@@ -52,6 +52,13 @@ def nodes(tree: ast.AST, kind: type[Node]) -> Iterator[Node]:
             yield node
 
 
+def texts_in(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts that a tree spells out."""
+    for node in nodes(tree, ast.Constant):
+        if isinstance(node.value, str):
+            yield node.value
+
+
 def holds(tree: ast.AST, kind: type[ast.AST] | UnionType) -> bool:
     """Return whether a tree has a node of a kind."""
     return any(isinstance(node, kind) for node in ast.walk(tree))

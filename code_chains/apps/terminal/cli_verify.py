@@ -97,7 +97,7 @@ def _receipts_in(results: str) -> dict[str, object]:
         except (ValueError, RecursionError):  # A damaged line costs itself alone.
             continue
         if isinstance(record, dict) and isinstance(record.get("computed"), dict):
-            receipts[str(record.get("id"))] = record["computed"].get("receipt")
+            receipts.setdefault(str(record.get("id")), record["computed"].get("receipt"))
     return receipts
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from operator import attrgetter
 
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import arguments_of, called_names, names_in, nodes, parse
+from code_chains.analysis.parsing import arguments_of, called_names, names_in, nodes, parse, texts_in
 from code_chains.analysis.well_known_imports import import_line
 from code_chains.verification.expectations.assertions import free_names
 from code_chains.verification.expectations.examples import Example
@@ -112,9 +112,7 @@ def _is_only_passed(name: str, tests: ast.Module, defined: set[str]) -> bool:
 
 def _words_in(code: str) -> set[str]:
     """Return the words of the texts that a program spells out, which may be names of files."""
-    constants = nodes(parse(code) or ast.Module([], []), ast.Constant)
-    texts = [node.value for node in constants if isinstance(node.value, str)]
-    return set(re.findall(r"[\w.-]+", " ".join(texts)))
+    return set(re.findall(r"[\w.-]+", " ".join(texts_in(parse(code) or ast.Module([], [])))))
 
 
 def _truthful_classes(code: str) -> list[str]:

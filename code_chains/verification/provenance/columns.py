@@ -14,7 +14,7 @@ from difflib import get_close_matches
 
 from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import nodes, parse, texts_in
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.given import Given, Origin
 from code_chains.verification.provenance.synonyms import has_synonym
@@ -189,8 +189,7 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     if len(measures) > 1:
         aggregated = set(_aggregated(tree))
         measures = [name for name in measures if name in aggregated]
-    held = folded(" ".join(str(value) for *_, values in comparisons(tree) for value in values))
-    missing = _missing_family(asked, columns, held) if unnamed and not _RATE.search(asked) else ""
+    missing = _missing_family(asked, columns, tree) if unnamed and not _RATE.search(asked) else ""
     is_alone = len(measures) == 1 or not any(map(_may_measure, {*read} - filtered))
     if missing not in _UNDERIVED and not is_alone:
         missing = ""
@@ -225,8 +224,7 @@ def _aggregated(tree: ast.AST, methods: Collection[str] = _AGGREGATING) -> Itera
 
 def _queries(tree: ast.AST) -> Iterator[str]:
     """Yield the texts of a program that are queries in SQL."""
-    texts = (node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str))
-    return filter(_SQL.match, texts)
+    return filter(_SQL.match, texts_in(tree))
 
 
 def _may_measure(column: str) -> bool:
@@ -353,12 +351,13 @@ def _joined(text: str) -> str:
     return re.sub(r"[\W_]", "", folded(text))
 
 
-def _missing_family(asked: str, columns: Collection[str], held: str) -> str:
+def _missing_family(asked: str, columns: Collection[str], tree: ast.AST) -> str:
     """Return what a question asks for in words of its own, as by "cheapest", and no column may hold; empty if nothing is.
 
-    Words of what the program compares with, `held`, are those of values that it looks for.
+    Words that the program compares with are those of values that it looks for.
     """
     named = folded(" ".join(columns))
+    held = folded(" ".join(str(value) for *_, values in comparisons(tree) for value in values))
     for name, (asks, holds) in _FAMILIES.items():
         if asks.search(asked) and not holds.search(named) and not asks.search(held):
             return name

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import captured_names, nodes, positional_parameters
 from code_chains.verification.provenance.expressions import Expressions
 from code_chains.verification.provenance.given import Given
@@ -18,6 +19,7 @@ from code_chains.verification.provenance.tokens import COMPUTED, KEEPING, NONE, 
 
 _MAX_ROUNDS = 5
 _READING = re.compile(r"open|read_(?!sql)\w+|load(?!s)\w*")
+_WRITING = KEEPING | words("write_text write_bytes to_excel to_json savez save")
 _FILE = re.compile(r"^[^:*?]*\.\w{1,8}$")
 
 
@@ -90,7 +92,8 @@ class Flow(Expressions):
         A program that writes files may read one of its own.
         """
         parts = list(_parts_of(node.body))
-        texts = (part.value.casefold() for part in parts if _is_text(part))
+        values = [part.value for part in parts if isinstance(part, ast.Constant)]
+        texts = [value.casefold() for value in values if isinstance(value, str)]
         if self._has_own_files or any(name in text for text in texts for name in self._files):
             return False
         return any(isinstance(part, ast.Call) and _reads_file(part) for part in parts)
@@ -126,10 +129,6 @@ def _parts_of(body: Iterable[ast.AST]) -> Iterator[Any]:
             yield from _parts_of(ast.iter_child_nodes(node))
 
 
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
 def _reads_file(call: ast.Call) -> bool:
     """Return whether a call reads a file whose name it spells out."""
     match call:
@@ -146,12 +145,5 @@ def _writes_file(call: ast.Call) -> bool:
         case ast.Call(func=ast.Name(id="open"), args=[_, ast.Constant(value=str() as mode), *_]):
             return mode[:1] in ("w", "a", "x")
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            return name in KEEPING or name in (
-                "write_text",
-                "write_bytes",
-                "to_excel",
-                "to_json",
-                "savez",
-                "save",
-            )
+            return name in _WRITING
     return False

@@ -63,30 +63,8 @@ _CONSTANTS = """
 _KNOWN = frozenset(map(float, _CONSTANTS.split()))
 _ROUNDED = frozenset(value for value in _KNOWN if value % 1 and float(f"{value:.3g}") != value)
 """Those that are rounded to four digits or more: a program may write further ones."""
-_COMMON = frozenset(
-    (
-        *range(5, 101, 5),
-        14,
-        16,
-        42,
-        99,
-        200,
-        500,
-        0.95,
-        0.99,
-        0.05,
-        0.01,
-        0.1,
-        0.2,
-        0.25,
-        0.75,
-        1.5,
-        2.5,
-        97.5,
-        0.975,
-        0.025,
-    )
-)
+_OFTEN = "14 16 42 99 200 500 0.01 0.025 0.05 0.1 0.2 0.25 0.75 0.95 0.975 0.99 1.5 2.5 97.5"
+_COMMON = frozenset([*map(float, range(5, 101, 5)), *map(float, _OFTEN.split())])
 """Numbers that stand in programs of all kinds, so that they say little."""
 _MAX_SMALL, _MAX_SPELLED = 12, 5
 _YEARS = range(1900, 2101)

@@ -51,7 +51,7 @@ _RATE = re.compile(
 )
 """Questions that need a rate."""
 _REACHING = re.compile(
-    r"\b(?:open|read_\w+|read_text|read_bytes|load\w*|input|connect|Connection|glob|listdir|scandir|iterdir|walk|stat|exists"
+    r"\b(?:open|read_\w+|load\w*|input|connect|Connection|glob|listdir|scandir|iterdir|walk|stat|exists"
     r"|import_module|exec|eval|dir|globals|locals|vars|gcf|gca|ExcelFile|ZipFile|imread)\("
 )
 """How a program may reach what it does not name."""

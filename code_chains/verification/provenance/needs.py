@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import nodes, parse, texts_in
 from code_chains.verification.provenance.given import Given, Origin, written_numbers
 
 NOT_GIVEN = "Not given:"
@@ -243,8 +243,7 @@ def _lines_of_own_values(node: ast.Assign, given: Given) -> Iterator[int]:
 
 def _own_dates(tree: ast.AST, given: Given) -> list[str]:
     """Return the days that nobody named, but for those that a program may choose."""
-    texts = [node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str)]
-    days = [text for text in texts if _DAY.fullmatch(text)]
+    days = [text for text in texts_in(tree) if _DAY.fullmatch(text)]
     days += [day for call in nodes(tree, ast.Call) for day in _days_of(call)]
     return [day for day in days if not _BORDER.search(day) and not given.states_digits(int(day[-2:]))]
 
