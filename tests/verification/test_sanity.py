@@ -267,6 +267,29 @@ def test_a_zero_of_selected_rows_is_a_doubt(code: str, is_doubted: bool) -> None
     assert (verdict is not None and verdict.reason.startswith("The result is zero")) == is_doubted
 
 
+LONG = 10**5000
+
+
+@pytest.mark.parametrize(
+    "variables", [{"v": LONG}, {"v": [1, -LONG]}, {"v": {"x": LONG}}, {"v": LONG, "w": 4}]
+)
+def test_integers_that_have_no_text_are_looked_at_like_others(variables: dict[str, Any]) -> None:
+    query = "How many bits has `v`?"
+    values = {"query": query, "variables": variables, "execution": Execution(status="ok", stdout="16610")}
+    assert sanity_verdict(values, "print(v.bit_length())") is None
+
+
+def test_large_variables_are_looked_at_in_part() -> None:
+    values = {
+        "query": "Sum v",
+        "variables": {"v": [7] * 5_000_000},
+        "execution": Execution(status="ok", stdout="1"),
+    }
+    began = time.process_time()
+    sanity_verdict(values, "print(sum(v))")
+    assert time.process_time() - began < 0.3
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_looking_at_outputs_never_raises(query: str, output: str) -> None:
     assert reported_failure(query, output) in ("", *map(str.strip, output.splitlines()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -32,6 +33,9 @@ from code_chains.verification.sanity.options import calls_any, unset_options
 from code_chains.verification.sanity.question_values import unused_values
 
 _MAX_SOURCE_CHARS = 50_000
+_MAX_ITEMS = 10_000
+_MAX_INTEGER_BITS = 14_000
+"""Of an integer that has a text in any case, which one of more than 4300 digits has not."""
 _GIVEN_KEYS = ("translation", "history", "previous_steps", "tests", "examples", "stdin")
 """Keys besides the question whose text a program may take values from."""
 _NOT_FOUND = (
@@ -110,7 +114,7 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     texts = [str(values.get(key) or "") for key in _GIVEN_KEYS]
     references = [line for line in str(context).splitlines() if line not in examples]
     texts.append("\n".join(references))
-    held = str(variables)[:_MAX_SOURCE_CHARS]
+    held = _held(dict(variables))
     given = Given(without_references(query), *texts, held, examples=examples)
     files = list(values.get("files") or ())
     is_first = not (values.get("history") or values.get("previous_steps"))
@@ -123,8 +127,9 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
         assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
         return Verdict("unverified", "provenance", assumed)
     shown = shown_of(values.get("profiles"))
-    named = (value for value in variables.values() if isinstance(value, str | int | float))
-    asked = "\n".join([query, *map(str, named), *texts])
+    named = [value for value in variables.values() if isinstance(value, str)]
+    numbers = [_held(value) for value in variables.values() if isinstance(value, int | float)]
+    asked = "\n".join([query, *named, *numbers, *texts])
     is_english = bool(_in_english(query, values))
     if has_input and (reason := unnamed_selection(asked, code, given, shown, is_english=is_english)):
         return Verdict("failed", "provenance", reason)
@@ -144,8 +149,25 @@ def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any], shown:
     return Verdict("failed", "provenance", reason) if reason else None
 
 
+class _Held(reprlib.Repr):
+    """Texts of values, without integers that have none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = _MAX_ITEMS
+        self.maxstring = self.maxother = self.maxlong = _MAX_SOURCE_CHARS
+
+    def repr_int(self, value: int, level: int) -> str:
+        return "…" if value.bit_length() > _MAX_INTEGER_BITS else repr(value)
+
+
+def _held(value: object) -> str:
+    """Return the text of a value, as far as others are looked for in it."""
+    return _Held().repr(value)[:_MAX_SOURCE_CHARS]
+
+
 def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> list[str]:
-    variables = str(values.get("variables") or "")[:_MAX_SOURCE_CHARS]
+    variables = _held(dict(values.get("variables") or {}))
     context = values.get("context") or ""
     has_functions = calls_any(code, str(context))
     unused = unused_values(without_references(query), f"{code}\n{variables!r}", all_numbers=has_functions)

@@ -56,6 +56,13 @@ def executor(request: Any) -> Iterator[SandboxExecutor]:
 
 
 @pytest.fixture
+def doomed() -> Iterator[SandboxExecutor]:
+    """An executor whose processes a test kills, which those of other tests outlive."""
+    with SandboxExecutor(preload=()) as executor:
+        yield executor
+
+
+@pytest.fixture
 def renewals(monkeypatch: pytest.MonkeyPatch) -> list[Fork]:
     """The forks that were made in the place of another."""
     renewed: list[Fork] = []
@@ -250,14 +257,16 @@ def report_lack(channel: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_program_leaves_running_ends_even_without_its_template(executor: SandboxExecutor) -> None:
+def test_what_a_program_leaves_running_ends_even_without_its_template(doomed: SandboxExecutor) -> None:
+    at_rest()
+    others = templates()
     stays = "import os, time\nif not os.fork():\n  os.setsid()\n  time.sleep(60)\n  os._exit(0)\ntime.sleep(1.5); print(1)"
-    executor.run("1")
+    doomed.run("1")
     before = at_rest()
     with ThreadPoolExecutor(1) as pool:
-        run = pool.submit(executor.run, stays)
+        run = pool.submit(doomed.run, stays)
         time.sleep(0.8)
-        for pid in templates():
+        for pid in templates() - others:
             os.kill(pid, signal.SIGKILL)
         assert run.result().output == "1"
     assert soon(lambda: len(descendants()) <= before)
@@ -291,20 +300,18 @@ time.sleep(9)
 
 
 @pytest.mark.slow
-def test_without_its_template_nobody_knows_how_a_program_ended(executor: SandboxExecutor) -> None:
+def test_without_its_template_nobody_knows_how_a_program_ended(doomed: SandboxExecutor) -> None:
     at_rest()
+    others = templates()
     with ThreadPoolExecutor(1) as pool:
-        before = templates()
-        run = pool.submit(executor.run, "import os, time\nopen('started', 'w'); time.sleep(2); os._exit(3)")
+        run = pool.submit(doomed.run, "import os, time\nopen('started', 'w'); time.sleep(2); os._exit(3)")
         time.sleep(1)
-        for pid in before | templates():
-            with contextlib.suppress(
-                ProcessLookupError
-            ):  # A template that was not used may have ended by itself.
+        for pid in templates() - others:
+            with contextlib.suppress(ProcessLookupError):  # One that was not used may have ended by itself.
                 os.kill(pid, signal.SIGKILL)
         with pytest.raises(ExecutorError):
             run.result()
-    assert executor.run("6 * 7").result == "42"
+    assert doomed.run("6 * 7").result == "42"
 
 
 @pytest.mark.slow
