@@ -28,8 +28,15 @@ _PATTERNS = {
     "no_column": r"Nothing in the data is called (.*); the program used the columns? (.*)\. There are: (.*)\.",
     "network": r"Programs have no network, except for addresses that the application allows\.",
     "found_nothing": r"The program found nothing\..*",
+    "adds": r"The program takes a sum or mean of (.*), which the question does not name\. There are: (.*)\.",
+    "reads": r"The program reads (\w+), and the question asks for (\w+)\.",
+    "zero": r"The result is zero, as if no row was selected\. If that is so, the program must say so in a sentence\.",
+    "no_value": r"The output holds no value\. If there is none, the program must say so in a sentence\.",
+    "format": r"The output does not have the format that the question states: print (.*)\.",
+    "reports_failure": r"The output reports a failure instead of an answer: (.*)",
 }
 """The reasons in English, by the keys of their translations in `data/words.json`."""
+_STEP = re.compile(r"Step (\d+) of (\d+): (.*)", re.DOTALL)
 _QUOTES = (" It was: ", " It read: ")
 """What introduces a reply of the model or names of columns, which are quoted as they are."""
 
@@ -48,6 +55,8 @@ def translate_reason(reason: str, language: str | None) -> str:
     words = _words().get(language or "en")
     if words is None or language in (None, "en"):
         return reason
+    if step := _STEP.fullmatch(reason):
+        return words["step"].format(step[1], step[2], translate_reason(step[3], language))
     for key, pattern in _PATTERNS.items():
         if match := re.fullmatch(pattern, reason, re.DOTALL):
             values = [_number(value) for value in match.groups()]

@@ -22,9 +22,11 @@ from code_chains.executors import Limits
 from code_chains.language import LANGUAGES, detect_language
 from code_chains.language.messages import MESSAGES
 from code_chains.language.reasons import _words, how_to_check, translate_reason, verdict_words
-from code_chains.state import Verdict
+from code_chains.state import Execution, Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
 from code_chains.verification.grounding import omits_result, unsupported_numbers
+from code_chains.verification.sanity import sanity_verdict
+from code_chains.verification.sanity.formats import broken_format
 
 SUMS = {
     "ar": "ما هو مجموع الأعداد من 1 إلى 5؟",
@@ -225,6 +227,12 @@ def test_reasons_with_values_keep_them() -> None:
     )
 
 
+def doubt(query: str, code: str, output: str) -> str:
+    values = {"query": query, "files": {"e.csv": b""}, "execution": Execution(status="ok", stdout=output)}
+    verdict = sanity_verdict(values, code)
+    return verdict.reason if verdict else ""
+
+
 INPUTS = (
     "sales.csv was given but does not reach the output.",
     "sales.csv was given but does not reach the output; the program used 100 (line 1) of its own.",
@@ -232,6 +240,13 @@ INPUTS = (
     "The program does not use these values of the question: `17.5`, `2350`.",
     "Programs have no network, except for addresses that the application allows.",
     "Nothing in the data is called humidity; the program used the column rain. There are: day, rain.",
+    "The program takes a sum or mean of rain, which the question does not name. There are: `day`, rain.",
+    "The program reads April, and the question asks for May.",
+    broken_format("Format: @mean[value]", "3"),
+    doubt("What did I spend in month 4?", "print(d[d.month == 4].amount.sum())", "0.0"),
+    doubt("Who is above the mean?", "print(names)", "[]"),
+    doubt("What is 2 plus 2?", "print(e)", "Error: no number"),
+    "Step 12 of 13: The program selects `town` = `Essex`, which the question does not name.",
 )
 
 
