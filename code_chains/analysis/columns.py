@@ -6,13 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from code_chains.analysis.parsing import nodes
+from code_chains.analysis.parsing import nodes, parse
 
 WHOLE_METHODS = frozenset(["isin", "eq"])
 """Methods of a column that compare whole cells."""
 COMPARING_METHODS = WHOLE_METHODS | {"contains", "startswith", "endswith", "match", "fullmatch"}
 _COLUMNS = re.compile(r"^\s*columns:(.*)$", re.MULTILINE)
 _NAME = re.compile(r"`([^`\n]{1,100})`")
+_STATISTICS = frozenset(["count", "mean", "std", "min", "max"])
+"""By which what `describe` and `agg` return is looked up."""
+_CHOICES = ast.List | ast.Tuple | ast.Set
 
 
 def columns_of(profile: str) -> list[str]:
@@ -27,10 +30,75 @@ def columns_of(profile: str) -> list[str]:
 
 
 def comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, str, list[object]]]:
-    """Yield what a program compares, how, and with which constants: `==`, `in` what has one, or a method of a column.
+    """Yield what a program compares, how, and with which constants.
 
-    What it negates, as by `~`, is left out.
+    How is `==`, `in` for what has a constant in it, or a method of a column; `isin` also for one of several constants and
+    for the label of a row or group. What it negates, as by `~`, is left out.
+
+    Example:
+        >>> [(ast.unparse(place), how) for place, how, _ in comparisons(ast.parse("df.query('rain == 3')"))]
+        [("rain['rain']", '==')]
     """
+    yield from _comparisons(tree)
+    indexed = set(_indexed(tree))
+    if len(indexed) == 1:  # Else nobody knows whose values the labels are.
+        column = ast.Constant(indexed.pop())
+        for label in _labels(tree):
+            yield ast.Subscript(column, column), "isin", [label]
+    for call in nodes(tree, ast.Call):
+        match call:
+            case ast.Call(func=ast.Attribute(attr="query"), args=[ast.Constant(value=str() as text), *_]):
+                yield from _queried(text)
+
+
+def _indexed(tree: ast.AST) -> Iterator[str]:
+    """Yield the columns by whose values a program may look up rows or groups."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Call(
+                    func=ast.Attribute(attr="set_index" | "groupby"),
+                    args=[ast.Constant(value=str() as name), *_],
+                )
+                | ast.keyword(arg="index_col", value=ast.Constant(value=str() as name))
+            ):
+                yield name
+
+
+def _labels(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts by which a program looks up a row or a group."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Call(
+                    func=ast.Attribute(attr="get_group" | "xs"), args=[ast.Constant(value=str() as label), *_]
+                )
+                | ast.Subscript(
+                    ast.Attribute(attr="loc" | "at"), ast.Constant(value=str() as label), ast.Load()
+                )
+                | ast.Subscript(
+                    ast.Attribute(attr="loc" | "at"),
+                    ast.Tuple(elts=[ast.Constant(value=str() as label), *_]),
+                    ast.Load(),
+                )
+            ) if label not in _STATISTICS:
+                yield label
+
+
+def _queried(text: str) -> Iterator[tuple[ast.expr, str, list[object]]]:
+    """Yield what a condition compares that pandas reads in a text, with columns as they are looked up elsewhere."""
+    columns: dict[str, str] = {}
+    for name in _NAME.findall(text):
+        columns[f"column_{len(columns)}"] = name
+        text = text.replace(f"`{name}`", f"column_{len(columns) - 1}")
+    condition = parse(text.strip().replace("@", "variable."))
+    for place, how, values in _comparisons(condition or ast.Module([], [])):
+        if isinstance(place, ast.Name):
+            column = ast.Constant(columns.get(place.id, place.id))
+            yield ast.Subscript(place, column), how, values
+
+
+def _comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, str, list[object]]]:
     negations = (
         node.operand for node in nodes(tree, ast.UnaryOp) if isinstance(node.op, ast.Invert | ast.Not)
     )
@@ -45,10 +113,18 @@ def comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, str, list[object]]]:
                 yield right, "==", [value]
             case ast.Compare(left=ast.Constant(value=str() as value), ops=[ast.In()], comparators=[right]):
                 yield right, "in", [value]
+            case ast.Compare(left=left, ops=[ast.In()], comparators=[choices]) if isinstance(
+                choices, _CHOICES
+            ):
+                yield left, "isin", _constants(choices.elts)
     for call in nodes(tree, ast.Call):
         match call:
             case ast.Call(func=ast.Attribute(value=left, attr=name), args=[argument, *_]) if (
                 name in COMPARING_METHODS and call not in negated
             ):
-                items = argument.elts if isinstance(argument, ast.List | ast.Tuple | ast.Set) else [argument]
-                yield left, name, [item.value for item in items if isinstance(item, ast.Constant)]
+                items = argument.elts if isinstance(argument, _CHOICES) else [argument]
+                yield left, name, _constants(items)
+
+
+def _constants(items: list[ast.expr]) -> list[object]:
+    return [item.value for item in items if isinstance(item, ast.Constant)]

@@ -283,6 +283,21 @@ def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile:
         ),
         ("Which were late?", "print([r for r in rows if 'Okoye' in r['owner']])", "`owner` = `Okoye`"),
         ("Which were late?", "print(df[df.owner.eq('Okoye')])", "`owner` = `Okoye`"),
+        (
+            "Which were late?",
+            "print([r for r in rows if r['owner'] in ('Okoye', 'Lind')])",
+            "`owner` = `Okoye`",
+        ),
+        ("Which were late?", "print(df.query(\"owner == 'Okoye' and late > 3\"))", "`owner` = `Okoye`"),
+        ("Which were late?", "print(df.query(\"`age group` in ['18-29']\"))", "`age group` = `18-29`"),
+        ("Which were late?", "print(df.groupby('owner').get_group('Okoye'))", "`owner` = `Okoye`"),
+        (
+            "Which were late?",
+            "g = df.groupby('owner')\nprint(g.late.sum().loc['Okoye'])",
+            "`owner` = `Okoye`",
+        ),
+        ("Which were late?", "print(df.set_index('owner').loc['Okoye', 'late'])", "`owner` = `Okoye`"),
+        ("Which were late?", "print(pd.read_csv(f, index_col='owner').xs('Okoye'))", "`owner` = `Okoye`"),
     ],
 )
 def test_rows_that_nobody_named_are_told(query: str, code: str, selected: str) -> None:
@@ -338,6 +353,13 @@ def test_another_day_or_month_than_was_asked_for_is_told(query: str, code: str, 
         ("Who won most after Spain?", "print(df[~df['nation'].isin(['Total', 'Spain'])])"),
         ("How many golfers from the US took part?", "print(df[df['country'] == 'United States'])"),
         ("How many are there?", "print("),
+        ("What did Okoye buy?", "print(df.query(\"owner == 'Okoye' and kind != 'x'\"))"),
+        ("What did my colleagues buy?", "print(df.query('owner not in [\"Okoye\"] and price > @least'))"),
+        ("What did Okoye buy?", "print(df.groupby('owner').get_group('Okoye'))"),
+        ("Show all and the sum.", "t = df.groupby('owner').sum()\nt.loc['Total'] = t.sum()\nprint(t)"),
+        ("What is the deviation?", "print(df.set_index('owner').describe().loc['std'])"),
+        ("What is the upper quartile?", "print(df.set_index('owner').describe().loc['75%', 'price'])"),
+        ("What is the price?", "print(df.groupby('owner')['price'].agg(['sum', 'max']).loc[:, 'sum'])"),
     ],
 )
 def test_rows_that_a_question_names_are_not(query: str, code: str) -> None:
