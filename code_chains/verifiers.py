@@ -21,6 +21,7 @@ from code_chains.executors import ProcessExecutor
 from code_chains.models import for_code
 from code_chains.models.sampling import can_be_sampled
 from code_chains.parts import Model, Parts, embedded
+from code_chains.records import Record
 from code_chains.state import Verdict
 
 Check = Callable[[State], Verdict | None]
@@ -204,14 +205,15 @@ class Calibrated(Verifier):
     """Say in each verdict what such verdicts were worth: "right in 43 of 51 such cases" (`verdict.worth`).
 
     Attributes:
-        evaluation: The file that `code-chains eval --json FILE` has written for the same model and options.
+        evaluation: What `evaluate` has returned for the same model and options, or the file that `code-chains eval --json
+            FILE` has written.
     """
 
-    evaluation: str | Path
+    evaluation: str | Path | Record
 
     def check(self, parts: Parts) -> None:
         """Raise if the evaluation is that of another model."""
-        calibration = Calibration.load(self.evaluation)
+        calibration = Calibration.of(self.evaluation)
         evaluated, model = calibration.model, parts.name_of(parts.given, parts.model)
         if evaluated not in ("", "local", model):
             because = f"it is an evaluation of {evaluated}, and the model is {model}"
@@ -219,7 +221,7 @@ class Calibrated(Verifier):
 
     def around(self, solve: Chain, parts: Parts) -> Chain:
         """Return the chain that adds it."""
-        return CalibrateChain(solve=solve, calibration=Calibration.load(self.evaluation))
+        return CalibrateChain(solve=solve, calibration=Calibration.of(self.evaluation))
 
 
 @dataclass(frozen=True)

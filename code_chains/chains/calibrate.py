@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, State
 from code_chains.errors import InputError
+from code_chains.records import Record
 from code_chains.state import Verdict
 
 _MIN_CASES = 5
@@ -19,7 +20,7 @@ _MAX_NAME_CHARS = 100
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often answers with a verdict were right, as `code-chains eval --json FILE` has saved it.
+    """How often answers with a verdict were right in an evaluation.
 
     Attributes:
         model: The model that was evaluated.
@@ -30,22 +31,24 @@ class Calibration:
     cases: tuple[tuple[str, str, int, bool], ...]
 
     @classmethod
-    def load(cls, path: str | Path) -> Calibration:
-        """Read an evaluation.
+    def of(cls, evaluation: str | Path | Record) -> Calibration:
+        """Count an evaluation, or the file of one.
 
         Raises:
-            InputError: The file cannot be read, or is no evaluation that says who decided.
+            InputError: The file cannot be read, or this is no evaluation that says who decided.
         """
         try:
-            saved: Mapping[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+            saved = _saved(evaluation)
             cases = [
                 (str(score["status"]), str(score["by"]), int(score["attempts"]), bool(score["right"]))
                 for score in saved["scores"]
             ]
             return cls(str(saved["model"]), tuple(cases))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            remedy = "Give the path of the file that `code-chains eval --json FILE` or `Evaluation.save` has written"
-            named = str(path)[:_MAX_NAME_CHARS]
+            remedy = (
+                "Give what `evaluate` returns, or the path of what `code-chains eval --json FILE` has written"
+            )
+            named = str(evaluation)[:_MAX_NAME_CHARS]
             raise InputError(f"{named!r} is no evaluation: {error!r}. {remedy}.") from error
 
     def worth(self, verdict: Verdict, attempts: int) -> str:
@@ -56,6 +59,13 @@ class Calibration:
         of_kind = [case for case in self.cases if case[:2] == (verdict.status, verdict.by)]
         alike = [case for case in of_kind if (case[2] > 1) == (attempts > 1)]
         return _share(alike) or _share(of_kind)
+
+
+def _saved(evaluation: str | Path | Record) -> Mapping[str, Any]:
+    if isinstance(evaluation, Record):
+        return evaluation.to_dict()
+    saved: Mapping[str, Any] = json.loads(Path(evaluation).read_text(encoding="utf-8"))
+    return saved
 
 
 def _share(cases: Iterable[tuple[str, str, int, bool]]) -> str:

@@ -35,6 +35,11 @@ def test_a_verdict_says_what_such_verdicts_were_worth(evaluation: Path) -> None:
     assert verdict_words(verdict)[1].endswith("(right in 6 of 6 such cases)")
 
 
+def test_an_evaluation_need_not_be_saved() -> None:
+    verify = [Calibrated(evaluate(chain(), CASES))]
+    assert chain(verify=verify).invoke("What is 6 times 7?")["verdict"].worth == "right in 6 of 6 such cases"
+
+
 def test_a_stream_adds_up_to_it(evaluation: Path) -> None:
     calibrated = chain(verify=[Calibrated(evaluation)])
     chunks = list(calibrated.stream("What is 6 times 7?"))
