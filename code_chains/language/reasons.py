@@ -26,6 +26,7 @@ _PATTERNS = {
     "selects": r"The program selects (.*), which the question does not name\.",
     "unused": r"The program does not use these values of the question: (`[^`]*`(?:, `[^`]*`)*)\.",
     "no_column": r"Nothing in the data is called (.*); the program used the columns? (.*)\. There are: (.*)\.",
+    "without": r"Nothing in the data is called (.*); the program goes on without it\. There are: (.*)\.",
     "network": r"Programs have no network, except for addresses that the application allows\.",
     "found_nothing": r"The program found nothing\..*",
     "adds": r"The program takes a sum or mean of (.*), which the question does not name\. There are: (.*)\.",

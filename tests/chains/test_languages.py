@@ -242,6 +242,8 @@ INPUTS = (
     "Nothing in the data is called humidity; the program used the column rain. There are: day, rain.",
     "The program takes a sum or mean of rain, which the question does not name. There are: `day`, rain.",
     "The program reads April, and the question asks for May.",
+    "The program reads 2023, and the question asks for 2025.",
+    "Nothing in the data is called humidity; the program goes on without it. There are: day, rain.",
     broken_format("Format: @mean[value]", "3"),
     doubt("What did I spend in month 4?", "print(d[d.month == 4].amount.sum())", "0.0"),
     doubt("Who is above the mean?", "print(names)", "[]"),
@@ -252,7 +254,7 @@ INPUTS = (
 
 @pytest.mark.parametrize("reason", INPUTS)
 def test_what_is_wrong_with_inputs_is_said_in_each_language(reason: str) -> None:
-    values = re.findall(r"[\w.]+\.csv|\d[\d.]+|`[^`]+`|rain|humidity", reason)
+    values = re.findall(r"[\w.]+\.csv|\d[\d.]*\d|`[^`]+`|rain|humidity", reason)
     for language in _words().keys() - {"en"}:
         said = translate_reason(reason, language)
         assert said != reason

@@ -6,7 +6,6 @@ from code_chains.verification.provenance.columns import (
     columns_read,
     shown_of,
     unanswered_subject,
-    unnamed_selection,
 )
 from code_chains.verification.provenance.given import Given
 from code_chains.verification.provenance.inventions import (
@@ -15,6 +14,7 @@ from code_chains.verification.provenance.inventions import (
     may_reach,
     names_from_elsewhere,
 )
+from code_chains.verification.provenance.selections import unnamed_selection
 
 __all__ = [
     "Given",

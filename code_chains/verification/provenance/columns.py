@@ -8,16 +8,16 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from calendar import day_name, month_name
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
 from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import nodes, parse, texts_in
+from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
-from code_chains.verification.provenance.given import Given, Origin
-from code_chains.verification.provenance.synonyms import has_synonym
+from code_chains.verification.provenance.selections import SQL, queries, selections
+from code_chains.verification.provenance.stand_ins import absent_column
+from code_chains.verification.provenance.synonyms import has_synonym, holds, parts, stem
 
 _MAX_NAMED = 6
 _AGGREGATE = (
@@ -27,7 +27,7 @@ _AGGREGATE = (
 _SUPERLATIVE = r"(?:highest|lowest|largest|smallest|biggest|greatest|best|worst)"
 _OF_NOUN = (
     r"(?:(?:value|amount|level|sum|number)s?\s+)?(?:of\s+)?(?:the\s+|all\s+|our\s+|my\s+|their\s+)*"
-    r"([a-z]{3,})(?:\s+([a-z]{4,}))?"
+    r"([a-z]{3,})(?![a-z-])(?:\s+([a-z]{4,}))?"
 )
 _SUPERLATIVES = (re.compile(rf"\b{_SUPERLATIVE}\s+{_OF_NOUN}"),)
 """What is greatest or least: a quantity, or a thing if the program shows one."""
@@ -149,16 +149,8 @@ _GENERIC = words(
     " salary salaries wage wages income pace heart rate speed growth score rank position place duration"
 )
 """Words that name no column."""
-_ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
-_DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
-_CALENDAR = frozenset([*_DAYS, *_MONTHS])
-_SQL = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 _SQL_NAME = re.compile(r"[\"`\[]([^\"`\]]+)[\"`\]]|(\w+)")
 _SQL_AGGREGATE = re.compile(r"\b(avg|sum|min|max)\(\s*[\"`\[]?(\w+)", re.IGNORECASE)
-_SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
-_TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
-_LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
-_RANGE = re.compile(r"^(\d{1,3})\s*[-–]\s*\d+$")
 
 
 def unanswered_subject(query: str, code: str, profile: str) -> str:
@@ -178,13 +170,15 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         'Nothing in the data is called humidity; the program used the column rain. There are: day, rain.'
     """
     columns, asked = columns_of(profile), folded(query)
+    if name := absent_column(query, code, profile):
+        return f"Nothing in the data is called {name}; the program goes on without it. There are: {_listed(columns)}."
     read = columns_read(code, profile)
     unnamed = [column for column in read if not _is_named(column, asked)]
     tree = parse(code) or ast.Module([], [])
     if added := [name for name in _aggregated(tree, _ADDING) if name in unnamed and _ORDINAL.search(name)]:
         reason = f"The program takes a sum or mean of {added[0]}, which the question does not name."
         return f"{reason} There are: {_listed(columns)}."
-    filtered = {column for column, value in _selections(tree, columns) if isinstance(value, str)}
+    filtered = {column for column, value in selections(tree, columns) if isinstance(value, str)}
     measures = [name for name in unnamed if name not in filtered and _may_measure(name)]
     if len(measures) > 1:
         aggregated = set(_aggregated(tree))
@@ -193,6 +187,8 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     is_alone = len(measures) == 1 or not any(map(_may_measure, {*read} - filtered))
     if missing not in _UNDERIVED and not is_alone:
         missing = ""
+    if not missing and _names_members(tree):
+        return ""
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
         subjects = _SUBJECTS if {*read} - filtered - {*measures} else (*_SUBJECTS, *_SUPERLATIVES)
         missing = _missing(subjects, asked, folded(profile), columns)
@@ -202,6 +198,14 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         return ""
     used = f"the column{'s' if len(unnamed) > 1 else ''} {_listed(unnamed)}"
     return f"Nothing in the data is called {missing}; the program used {used}. There are: {_listed(columns)}."
+
+
+def _names_members(tree: ast.AST) -> bool:
+    """Return whether a program compares the same with several texts: what belongs to a kind that a question names."""
+    texts: Counter[str] = Counter()
+    for place, _, values in comparisons(tree):
+        texts[ast.unparse(place)] += sum(isinstance(value, str) for value in values)
+    return max(texts.values(), default=0) > 1
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -217,14 +221,9 @@ def _aggregated(tree: ast.AST, methods: Collection[str] = _AGGREGATING) -> Itera
                 attr=name,
             ) if name in methods:
                 yield column
-    for name, column in itertools.chain.from_iterable(map(_SQL_AGGREGATE.findall, _queries(tree))):
+    for name, column in itertools.chain.from_iterable(map(_SQL_AGGREGATE.findall, queries(tree))):
         if _SQL_METHODS.get(name.lower(), name.lower()) in methods:
             yield column
-
-
-def _queries(tree: ast.AST) -> Iterator[str]:
-    """Yield the texts of a program that are queries in SQL."""
-    return filter(_SQL.match, texts_in(tree))
 
 
 def _may_measure(column: str) -> bool:
@@ -248,109 +247,6 @@ def shown_of(profiles: Mapping[str, Mapping[str, str]] | None) -> str:
     return "\n".join(text for texts in (profiles or {}).values() for text in texts.values())
 
 
-def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_english: bool = True) -> str:
-    r"""Return as a sentence which rows a program selects though nobody named them; empty if there are none.
-
-    Args:
-        asked: The question, with its translation if there is one.
-        code: The program.
-        given: The numbers that it may use.
-        profile: What the model was shown of the data: an attribute is a column if it is called like one.
-        is_english: Whether the question is; texts that are compared may translate words of another language.
-
-    Example:
-        >>> code = "print(df[df['group'] == 'Owls']['child'].tolist())"
-        >>> unnamed_selection("Which children have a nut allergy?", code, Given(""), "")
-        'The program selects `group` = `Owls`, which the question does not name.'
-    """
-    tree = parse(code)
-    if tree is None:
-        return ""
-    asked = folded(asked)
-    if other := _other_of_calendar(asked, tree):
-        return other
-    for column, value in _selections(tree, columns_of(profile)):
-        if isinstance(value, str):
-            is_given = not is_english or _is_word_of(value, asked)
-        else:
-            is_given = given.origin(value) is not Origin.UNKNOWN
-        if not is_given:
-            return f"The program selects `{column}` = `{value}`, which the question does not name."
-    return ""
-
-
-def _other_of_calendar(asked: str, tree: ast.AST) -> str:
-    """Return as a sentence which weekday or month a program reads in place of those that are asked for; empty if none."""
-    places = [*(node.slice for node in nodes(tree, ast.Subscript)), *nodes(tree, ast.Compare)]
-    constants = (part.value for place in places for part in nodes(place, ast.Constant))
-    found = folded(" ".join(text for text in constants if isinstance(text, str)))
-    for names in (_DAYS, _MONTHS):
-        wanted, read = ([name for name in names if _has_word(text, name)] for text in (asked, found))
-        if wanted and read and not set(wanted) & set(read):
-            return f"The program reads {read[0].title()}, and the question asks for {wanted[0].title()}."
-    return ""
-
-
-def _has_word(text: str, word: str) -> bool:
-    return re.search(rf"(?<![^\W_]){word}(?![^\W_])", text) is not None
-
-
-def _selections(tree: ast.AST, columns: Collection[str]) -> Iterator[tuple[str, str | float]]:
-    """Yield the columns that a program compares for equality, with what it compares them to."""
-    for place, _, values in comparisons(tree):
-        match _without_text_methods(place):
-            case ast.Subscript(slice=ast.Constant(value=str() as column)):
-                pass
-            case ast.Attribute(attr=column) if column in columns:
-                pass
-            case _:
-                continue
-        for value in values:
-            if isinstance(value, str | int | float) and not isinstance(value, bool):
-                yield column, value
-    for column, value in itertools.chain.from_iterable(map(_SQL_EQUALITY.findall, _queries(tree))):
-        if column in columns:
-            yield column, value
-
-
-def _without_text_methods(place: ast.expr) -> ast.expr:
-    """Return what `.str.lower()` or the like is called of."""
-    match place:
-        case ast.Call(func=ast.Attribute(value=text, attr=name), args=[]) if name in _TEXT_METHODS:
-            return _without_text_methods(text)
-        case ast.Attribute(value=text, attr="str"):
-            return _without_text_methods(text)
-    return place
-
-
-def _is_word_of(value: str, asked: str) -> bool:
-    """Return whether a question has a longer word of a text; a short one, a date or a yes may stand for anything."""
-    parts = [*_parts(value), *_RANGE.findall(value)]
-    if value.casefold() in _CALENDAR:  # They are told by themselves, and called otherwise in other languages.
-        return True
-    if not parts or folded(value) in _ANSWERS or any(_holds(asked, part) for part in parts):
-        return True
-    if any(len(short) > 1 and _has_word(asked, short) for short in _initials(value)):
-        return True
-    named_months = (name[:3] for name in _MONTHS if name[:3] in folded(value))
-    if any(_has_word(asked, month) for month in named_months):
-        return True
-    # Spelled in another way, or in one word.
-    written, known = (_LONG_WORD.findall(text) for text in (folded(value), asked))
-    is_similar = any(get_close_matches(word, known, 1, _SIMILAR) for word in written)
-    return is_similar or _joined(value) in _joined(asked)
-
-
-def _initials(value: str) -> tuple[str, ...]:
-    """Return what a name may be shortened to, as the United States to US or USA."""
-    short = "".join(word[0] for word in re.findall(r"[^\W\d_]+", folded(value)))
-    return short, f"{short}a"
-
-
-def _joined(text: str) -> str:
-    return re.sub(r"[\W_]", "", folded(text))
-
-
 def _missing_family(asked: str, columns: Collection[str], tree: ast.AST) -> str:
     """Return what a question asks for in words of its own, as by "cheapest", and no column may hold; empty if nothing is.
 
@@ -358,8 +254,8 @@ def _missing_family(asked: str, columns: Collection[str], tree: ast.AST) -> str:
     """
     named = folded(" ".join(columns))
     held = folded(" ".join(str(value) for *_, values in comparisons(tree) for value in values))
-    for name, (asks, holds) in _FAMILIES.items():
-        if asks.search(asked) and not holds.search(named) and not asks.search(held):
+    for name, (asks, answers) in _FAMILIES.items():
+        if asks.search(asked) and not answers.search(named) and not asks.search(held):
             return name
     return ""
 
@@ -384,7 +280,7 @@ def _missing(patterns: Iterable[re.Pattern[str]], asked: str, shown: str, column
 
 def _is_shown(subject: str, shown: str) -> bool:
     """Return whether data show a noun, or a short form of it such as `dept` of department."""
-    if _stem(subject) in shown:
+    if stem(subject) in shown:
         return True
     short = set(re.findall(rf"(?<![a-z]){subject[0]}[a-z]{{1,4}}(?![a-z])", shown))
     return any(re.fullmatch(".*".join(form) + ".*", subject) for form in short)
@@ -392,12 +288,7 @@ def _is_shown(subject: str, shown: str) -> bool:
 
 def _is_named(column: str, asked: str) -> bool:
     """Return whether a question names a column, or a longer word of its name."""
-    return _stem(column) in asked or any(_holds(asked, part) for part in _parts(column))
-
-
-def _holds(asked: str, part: str) -> bool:
-    """Return whether a question has a part of a name, within a word unless it is short: no `age` in `average`."""
-    return part in asked if len(part) > 3 else re.search(rf"\b{part}", asked) is not None
+    return stem(column) in asked or any(holds(asked, part) for part in parts(column))
 
 
 def _texts(code: str) -> Iterator[str]:
@@ -409,7 +300,7 @@ def _texts(code: str) -> Iterator[str]:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
-            if _SQL.match(node.value):
+            if SQL.match(node.value):
                 yield from map("".join, _SQL_NAME.findall(node.value))
         elif isinstance(node, ast.Attribute):
             yield node.attr
@@ -420,12 +311,3 @@ def _options(call: ast.Call) -> Iterator[ast.AST]:
     if getattr(call.func, "attr", "").startswith("read_"):
         for keyword in call.keywords:
             yield from ast.walk(keyword.value)
-
-
-def _parts(name: str) -> list[str]:
-    """Return the longer words of the name of a column, without their endings."""
-    return [_stem(word) for word in re.findall(r"[^\W\d_]{3,}", folded(name))]
-
-
-def _stem(word: str) -> str:
-    return folded(word)[: max(4, len(word) - 2)]

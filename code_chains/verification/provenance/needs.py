@@ -45,6 +45,10 @@ _SETTING = re.compile(
     re.I,
 )
 """Names of what a program may choose by itself."""
+_OF_TIME = re.compile(r"hour|day|month|year|time|date|len\(|age\b|std\(|corr", re.IGNORECASE)
+_MAX_CHOSEN, _MAX_LIMIT_CHARS = 12, 60
+_USUAL_LIMITS = frozenset([18, 21, 50, 65, 100])
+"""Limits that a program may choose by itself: small ones, and those of ages and percentages."""
 _MAX_TRIVIAL, _MIN_TEXT_CHARS, _MAX_VALUE_CHARS = 2, 4, 40
 _READING = re.compile(r"\b(?:open|read_\w+|read_text|input|connect)\(")
 _DATES = ("date", "datetime", "Timestamp")
@@ -118,8 +122,29 @@ def assumed_values(code: str, given: Given, *, has_input: bool = False) -> tuple
     own = {line for node in nodes(tree, ast.Assign) for line in _lines_of_own_values(node, given)}
     assumed = [one.text for one in _assumptions(code) if one.lines & own or one.is_own(given)]
     dates = _own_dates(tree, given)
-    named = [] if has_input or assumed else [*_named_numbers(tree, given), *_named_values(tree, given)]
-    return tuple(dict.fromkeys([*assumed, *dates, *_same_values(tree, given), *named]))[:_MAX_NEEDS]
+    own_names = [] if has_input or assumed else [*_named_numbers(tree, given), *_named_values(tree, given)]
+    limits = _limits(tree, given) if has_input else []
+    found = [*assumed, *dates, *_same_values(tree, given), *own_names, *limits]
+    return tuple(dict.fromkeys(found))[:_MAX_NEEDS]
+
+
+def _limits(tree: ast.AST, given: Given) -> list[str]:
+    """Return the comparisons of what is in the data with a number that nobody gave, such as when a boiler is due."""
+    found = []
+    for node in nodes(tree, ast.Compare):
+        match node:
+            case ast.Compare(
+                left=ast.Subscript() | ast.Attribute() | ast.Call(),
+                ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()],
+                comparators=[ast.Constant(value=int() | float() as value)],
+            ):
+                text = ast.unparse(node)
+                is_own = (
+                    given.origin(float(value)) in (Origin.WEAK, Origin.UNKNOWN) and abs(value) > _MAX_CHOSEN
+                )
+                if is_own and value not in _USUAL_LIMITS and not _OF_TIME.search(text):
+                    found.append(text[-_MAX_LIMIT_CHARS:])
+    return found
 
 
 def _named_numbers(tree: ast.Module, given: Given) -> list[str]:

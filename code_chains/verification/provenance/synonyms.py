@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from code_chains.analysis.dotted_names import words
+from code_chains.verification.letters import folded
+
 _GROUPS = (
     r"revenue|sales|turnover|income|earning|takings|umsatz|einnahm|erlos|ingreso|venta|recette|chiffre|ricav|fattur|receita",
     r"price|cost|fare|fee|quote|preis|kosten|prix|precio|prezz|preco|importe|betrag|montant",
@@ -29,6 +32,25 @@ _SYNONYMS = tuple((re.compile(rf"(?<![a-z])(?:{group})"), re.compile(group)) for
 """What a word of a question begins with, and what stands in names of columns, which may join words."""
 
 
+_STATES = (
+    words("open pending outstanding unpaid unresolved unsettled unfinished due overdue new todo waiting"),
+    words("closed done paid settled resolved solved finished completed complete fulfilled delivered shipped"),
+    words("cancelled canceled called withdrawn void dropped abandoned refunded failed"),
+)
+"""Words for the state that a thing is in, which mean the same."""
+
+
+def is_state(value: str, asked: str) -> bool:
+    """Return whether a question has another word for a state.
+
+    Example:
+        >>> is_state("open", "the total of the unpaid invoices"), is_state("open", "the total of the invoices")
+        (True, False)
+    """
+    asked_words = set(re.findall(r"[a-z]+", asked))
+    return any(value in states and states & asked_words for states in _STATES)
+
+
 def has_synonym(word: str, text: str) -> bool:
     """Return whether a text has another word for what a word means, also in the larger languages of Europe.
 
@@ -41,3 +63,18 @@ def has_synonym(word: str, text: str) -> bool:
         (True, False)
     """
     return any(begins.match(word) and stands.search(text) for begins, stands in _SYNONYMS)
+
+
+def holds(asked: str, part: str) -> bool:
+    """Return whether a question has a part of a name, within a word unless it is short: no `age` in `average`."""
+    return part in asked if len(part) > 3 else re.search(rf"\b{part}", asked) is not None
+
+
+def parts(name: str) -> list[str]:
+    """Return the longer words of the name of a column, without their endings."""
+    return [stem(word) for word in re.findall(r"[^\W\d_]{3,}", folded(name))]
+
+
+def stem(word: str) -> str:
+    """Return a word without its ending."""
+    return folded(word)[: max(4, len(word) - 2)]

@@ -274,7 +274,8 @@ def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile:
             "print(df[df['miss'].str.contains('Brien', na=False)])",
             "`miss` = `Brien`",
         ),
-        ("Which were late?", "print(df[df['owner'].isin(['Okoye', 'Lind'])])", "`owner` = `Okoye`"),
+        ("Which were late?", "print(df[df['owner'].isin(['Okoye'])])", "`owner` = `Okoye`"),
+        ("What did Lind buy?", "print(df[df['owner'].isin(['Okoye', 'Lind'])])", "`owner` = `Okoye`"),
         ("Which were late?", "print(df[df.owner.str.lower() == 'okoye'])", "`owner` = `okoye`"),
         (
             "Which were late?",
@@ -285,7 +286,7 @@ def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile:
         ("Which were late?", "print(df[df.owner.eq('Okoye')])", "`owner` = `Okoye`"),
         (
             "Which were late?",
-            "print([r for r in rows if r['owner'] in ('Okoye', 'Lind')])",
+            "print([r for r in rows if r['owner'] in ('Okoye',)])",
             "`owner` = `Okoye`",
         ),
         ("Which were late?", "print(df.query(\"owner == 'Okoye' and late > 3\"))", "`owner` = `Okoye`"),
@@ -364,3 +365,86 @@ def test_another_day_or_month_than_was_asked_for_is_told(query: str, code: str, 
 )
 def test_rows_that_a_question_names_are_not(query: str, code: str) -> None:
     assert unnamed_selection(query, code, Given(query), OWNERS) == ""
+
+
+TILL = (
+    "- file `till.csv`: CSV\n  columns: `yr` (int), `kind` (text: open, paid), `item` (text), `price` (int)"
+)
+KINDS = [
+    ("What was spent on fruit?", "print(df[df['item'].isin(['apples', 'pears'])].price.sum())"),
+    (
+        "What was spent on fruit?",
+        "fruit = {'apples', 'pears'}\nprint(df[df['item'].isin(fruit)].price.sum())",
+    ),
+    ("What did we take at the weekend?", 'print(df.query(\'day in ["Sat", "Sun"]\').price.sum())'),
+    ("What did we take at the weekend?", "print(df[(df.day == 'Sat') | (df.day == 'Sun')].price.sum())"),
+    ("Who is from Scandinavia?", "print([r for r in rows if r['land'] in ('Norway', 'Sweden')])"),
+    ("What is still unpaid?", "print(df[df['kind'] == 'open'].price.sum())"),
+    ("What are the called-off orders worth?", "print(df[df['kind'] == 'cancelled'].price.sum())"),
+    ("What was it in 2025?", "print(df[df['yr'] == 2025].price.sum())"),
+    ("What came after 2023?", "print(df[df['yr'] == 2024].price.sum())"),
+    ("What was it from 2020-2022?", "print(df[df['yr'] == 2021].price.sum())"),
+    ("What was it in 2024/25?", "print(df[df['yr'] == 2025].price.sum())"),
+    ("What did 2010 bring in 2023 prices?", "print(df[df['yr'] == 2010].price.sum())"),
+]
+
+
+@pytest.mark.parametrize(("query", "code"), KINDS)
+def test_what_a_question_names_by_its_kind_state_or_year_is_named(query: str, code: str) -> None:
+    assert unnamed_selection(query, code, Given(query), TILL) == ""
+    assert unanswered_subject(query, READ + code, TILL) == ""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print(df[df['yr'] == 2023].price.sum())",
+        "print(df.query('yr == 2023').price.sum())",
+        "print(df.set_index('yr').at[2023, 'price'])",
+        "print([r for r in rows if r['day'].startswith('2023-05')])",
+        "year = 2023\nprint(df[df['yr'] == year].price.sum())",
+    ],
+)
+def test_another_year_than_was_asked_for_is_told(code: str) -> None:
+    query = "What was the turnover in 2025?"
+    expected = "The program reads 2023, and the question asks for 2025."
+    assert unnamed_selection(query, code, Given(query), TILL) == expected
+
+
+STAND_INS = {
+    "an error": "try:\n    print(df['discount'].sum())\nexcept KeyError:\n    print(0)",
+    "a test": "print(df['discount'].sum() if 'discount' in df.columns else 0)",
+    "a branch": "if 'discount' in df:\n    print(df['discount'].sum())\nelse:\n    print(5)",
+    "its opposite": "if 'discount' not in df:\n    total = 0\nelse:\n    total = df['discount'].sum()\nprint(total)",
+    "a default": "print(sum(float(row.get('discount', 0)) for row in rows))",
+    "nothing": "total = 0\ntry:\n    total = df['discount'].sum()\nexcept KeyError:\n    pass\nprint(total)",
+}
+
+
+@pytest.mark.parametrize("code", STAND_INS.values(), ids=STAND_INS)
+def test_a_column_that_is_not_there_has_no_stand_in(code: str) -> None:
+    query = "What is the total discount?"
+    expected = "Nothing in the data is called discount; the program goes on without it. There are: yr, kind, item, price."
+    assert unanswered_subject(query, READ + code, TILL) == expected
+    assert unanswered_subject(query, READ + code, TILL.replace("yr", "discount")) == ""
+
+
+HONEST = {
+    "it says so": "try:\n    print(df['discount'].sum())\nexcept KeyError:\n    print('There is none')",
+    "it raises": "if 'discount' not in df:\n    raise SystemExit(1)\nprint(df.price.sum())",
+    "it makes one": "df['discount'] = df.price / 2\nprint(df['discount'].sum() if 'discount' in df else 0)",
+    "it renames one": "d = df.rename(columns={'price': 'discount'})\nprint(d['discount'].sum() if 'discount' in d else 0)",
+    "another word": "print(sum(row.get('rebate', 0) + row['price'] for row in rows))",
+}
+
+
+@pytest.mark.parametrize("code", HONEST.values(), ids=HONEST)
+def test_a_program_that_knows_of_a_missing_column_is_left_alone(code: str) -> None:
+    assert "goes on without" not in unanswered_subject("What is the discount?", READ + code, TILL)
+
+
+def test_of_data_that_is_shown_in_part_nobody_knows_what_is_missing() -> None:
+    for profile in (f"{TILL} and 80 more", TILL.replace("CSV", "JSON"), TILL.replace("(text)", "(list)")):
+        assert "goes on without" not in unanswered_subject(
+            "The discount?", READ + STAND_INS["a test"], profile
+        )

@@ -1,0 +1,169 @@
+"""Whether a question names the rows that a program selects: a model that misses some takes those of another year or town."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from calendar import day_name, month_name
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
+
+from code_chains.analysis.columns import columns_of, comparisons
+from code_chains.analysis.dotted_names import words
+from code_chains.analysis.parsing import nodes, parse, texts_in
+from code_chains.verification.letters import folded
+from code_chains.verification.provenance.given import Given, Origin
+from code_chains.verification.provenance.synonyms import holds, is_state, parts
+
+SQL = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
+_ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
+_DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
+_CALENDAR = frozenset([*_DAYS, *_MONTHS])
+_SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
+_TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
+_LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
+_RANGE = re.compile(r"^(\d{1,3})\s*[-–]\s*\d+$")
+
+
+_YEAR = re.compile(r"(?<![\w.,/–-])(?:19|20)\d\d(?![\w/–]|[.,-]\d)")
+_YEAR_READ = re.compile(r"(?:19|20)\d\d(?=-\d\d|$)")
+_RELATIVE = re.compile(
+    r"before|after|previous|next|last|follow|prior|since|until|ago|later|earlier|than|chang|grow|grew|compar"
+    r"|\b(?:vor|nach|seit|bis|avant|apres|depuis|suivant|precedent|antes|despues|desde|hasta|siguiente|anterior|prima|dopo)"
+)
+"""Words by which a question asks for another year than it names."""
+
+
+def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_english: bool = True) -> str:
+    r"""Return as a sentence which rows a program selects though nobody named them; empty if there are none.
+
+    Args:
+        asked: The question, with its translation if there is one.
+        code: The program.
+        given: The numbers that it may use.
+        profile: What the model was shown of the data: an attribute is a column if it is called like one.
+        is_english: Whether the question is; texts that are compared may translate words of another language.
+
+    Example:
+        >>> code = "print(df[df['group'] == 'Owls']['child'].tolist())"
+        >>> unnamed_selection("Which children have a nut allergy?", code, Given(""), "")
+        'The program selects `group` = `Owls`, which the question does not name.'
+    """
+    tree = parse(code)
+    if tree is None:
+        return ""
+    asked = folded(asked)
+    if other := _other_of_calendar(asked, tree):
+        return other
+    chosen: defaultdict[str, list[str | float]] = defaultdict(list)
+    for column, value in selections(tree, columns_of(profile)):
+        chosen[column].append(value)
+    for column, values in chosen.items():
+        unnamed = [value for value in values if not _is_given(value, asked, given, is_english=is_english)]
+        # Several without one that is named are those of a kind that the question names: fruit, weekends.
+        is_kind = len(unnamed) == len(values) and len(set(map(folded, map(str, values)))) > 1
+        if unnamed and not is_kind:
+            return f"The program selects `{column}` = `{unnamed[0]}`, which the question does not name."
+    return ""
+
+
+def _is_given(value: str | float, asked: str, given: Given, *, is_english: bool) -> bool:
+    if isinstance(value, str):
+        return not is_english or _is_word_of(value, asked)
+    return given.origin(value) is not Origin.UNKNOWN
+
+
+def _other_of_calendar(asked: str, tree: ast.AST) -> str:
+    """Return as a sentence which weekday or month a program reads in place of those that are asked for; empty if none."""
+    places = [*(node.slice for node in nodes(tree, ast.Subscript)), *nodes(tree, ast.Compare)]
+    constants = (part.value for place in places for part in nodes(place, ast.Constant))
+    found = folded(" ".join(text for text in constants if isinstance(text, str)))
+    for names in (_DAYS, _MONTHS):
+        wanted, read = ([name for name in names if _has_word(text, name)] for text in (asked, found))
+        if wanted and read and not set(wanted) & set(read):
+            return f"The program reads {read[0].title()}, and the question asks for {wanted[0].title()}."
+    return _other_year(asked, tree)
+
+
+def _other_year(asked: str, tree: ast.AST) -> str:
+    """Return as a sentence which year a program selects in place of the one that is asked for; empty if none."""
+    wanted = set(_YEAR.findall(asked))
+    compared = (value for _, how, values in comparisons(tree) if how != "in" for value in values)
+    read = [year[0] for value in compared if (year := _YEAR_READ.match(str(value)))]
+    if len(wanted) != 1 or not read or wanted & set(read) or _RELATIVE.search(asked):
+        return ""
+    return f"The program reads {read[0]}, and the question asks for {wanted.pop()}."
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<![^\W_]){word}(?![^\W_])", text) is not None
+
+
+def selections(tree: ast.AST, columns: Collection[str]) -> Iterator[tuple[str, str | float]]:
+    """Yield the columns that a program compares for equality, with what it compares them to."""
+    for place, _, values in comparisons(tree):
+        match _without_text_methods(place):
+            case ast.Subscript(slice=ast.Constant(value=str() as column)):
+                pass
+            case ast.Attribute(attr=column) if column in columns:
+                pass
+            case ast.Call(
+                func=ast.Name(id="col") | ast.Attribute(attr="col"),
+                args=[ast.Constant(value=str() as column)],
+            ):
+                pass
+            case _:
+                continue
+        for value in values:
+            if isinstance(value, str | int | float) and not isinstance(value, bool):
+                yield column, value
+    for column, value in itertools.chain.from_iterable(map(_SQL_EQUALITY.findall, queries(tree))):
+        if column in columns:
+            yield column, value
+
+
+def queries(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts of a program that are queries in SQL."""
+    return filter(SQL.match, texts_in(tree))
+
+
+def _without_text_methods(place: ast.expr) -> ast.expr:
+    """Return what `.str.lower()` or the like is called of."""
+    match place:
+        case ast.Call(func=ast.Attribute(value=text, attr=name), args=[]) if name in _TEXT_METHODS:
+            return _without_text_methods(text)
+        case ast.Attribute(value=text, attr="str"):
+            return _without_text_methods(text)
+    return place
+
+
+def _is_word_of(value: str, asked: str) -> bool:
+    """Return whether a question has a longer word of a text; a short one, a date or a yes may stand for anything."""
+    written_parts = [*parts(value), *_RANGE.findall(value)]
+    if value.casefold() in _CALENDAR:  # They are told by themselves, and called otherwise in other languages.
+        return True
+    if not written_parts or folded(value) in _ANSWERS or is_state(folded(value), asked):
+        return True
+    if any(holds(asked, part) for part in written_parts):
+        return True
+    if any(len(short) > 1 and _has_word(asked, short) for short in _initials(value)):
+        return True
+    named_months = (name[:3] for name in _MONTHS if name[:3] in folded(value))
+    if any(_has_word(asked, month) for month in named_months):
+        return True
+    # Spelled in another way, or in one word.
+    written, known = (_LONG_WORD.findall(text) for text in (folded(value), asked))
+    is_similar = any(get_close_matches(word, known, 1, _SIMILAR) for word in written)
+    return is_similar or _joined(value) in _joined(asked)
+
+
+def _initials(value: str) -> tuple[str, ...]:
+    """Return what a name may be shortened to, as the United States to US or USA."""
+    short = "".join(word[0] for word in re.findall(r"[^\W\d_]+", folded(value)))
+    return short, f"{short}a"
+
+
+def _joined(text: str) -> str:
+    return re.sub(r"[\W_]", "", folded(text))
