@@ -25,8 +25,6 @@ _SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
 _RANGE = re.compile(r"^(\d{1,3})\s*[-–]\s*\d+$")
-
-
 _YEAR = re.compile(r"(?<![\w.,/–-])(?:19|20)\d\d(?![\w/–]|[.,-]\d)")
 _YEAR_READ = re.compile(r"(?:19|20)\d\d(?=-\d\d|$)")
 _RELATIVE = re.compile(
@@ -61,18 +59,21 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_e
     for column, value in selections(tree, columns_of(profile)):
         chosen[column].append(value)
     for column, values in chosen.items():
-        unnamed = [value for value in values if not _is_given(value, asked, given, is_english=is_english)]
-        # Several without one that is named are those of a kind that the question names: fruit, weekends.
-        is_kind = len(unnamed) == len(values) and len(set(map(folded, map(str, values)))) > 1
+        named = {value: _is_named(value, asked, given, is_english=is_english) for value in values}
+        unnamed = [value for value in values if named[value] is False]
+        # Several, of which none is named, are those of a kind that the question names: fruit, weekends.
+        is_kind = len(set(map(folded, map(str, values)))) > 1 and True not in named.values()
         if unnamed and not is_kind:
             return f"The program selects `{column}` = `{unnamed[0]}`, which the question does not name."
     return ""
 
 
-def _is_given(value: str | float, asked: str, given: Given, *, is_english: bool) -> bool:
+def _is_named(value: str | float, asked: str, given: Given, *, is_english: bool) -> bool | None:
+    """Return whether a question names a value; None for one that needs no name or may have another one."""
     if isinstance(value, str):
-        return not is_english or _is_word_of(value, asked)
-    return given.origin(value) is not Origin.UNKNOWN
+        return _is_word_of(value, asked) if is_english else None
+    origin = given.origin(value)
+    return None if origin in (Origin.KNOWN, Origin.WEAK) else origin is not Origin.UNKNOWN
 
 
 def _other_of_calendar(asked: str, tree: ast.AST) -> str:
@@ -139,13 +140,13 @@ def _without_text_methods(place: ast.expr) -> ast.expr:
     return place
 
 
-def _is_word_of(value: str, asked: str) -> bool:
-    """Return whether a question has a longer word of a text; a short one, a date or a yes may stand for anything."""
+def _is_word_of(value: str, asked: str) -> bool | None:
+    """Return whether a question has a longer word of a text; None of a short one, a day or a yes: they may mean anything."""
     written_parts = [*parts(value), *_RANGE.findall(value)]
     if value.casefold() in _CALENDAR:  # They are told by themselves, and called otherwise in other languages.
-        return True
+        return None
     if not written_parts or folded(value) in _ANSWERS or is_state(folded(value), asked):
-        return True
+        return None
     if any(holds(asked, part) for part in written_parts):
         return True
     if any(len(short) > 1 and _has_word(asked, short) for short in _initials(value)):

@@ -145,3 +145,22 @@ def test_what_a_program_says_or_shows_that_it_assumes(query: str, code: str, ass
 )
 def test_what_was_given_or_everybody_knows_is_not_assumed(query: str, code: str) -> None:
     assert assumed_values(code, Given(query)) == ()
+
+
+LIMITS = {
+    "of a column": ("print('due' if df['temp'].max() > 75 else 'fine')", ("df['temp'].max() > 75",)),
+    "of a row": ("print([r for r in rows if float(r['load']) >= 0.8 * 250])", ()),
+    "of a cell": ("print([r for r in rows if float(r['load']) >= 250])", ("float(r['load']) >= 250",)),
+    "that was given": ("print(df[df['temp'] > 80].temp)", ()),
+    "of an age": ("print(df[df['age'] >= 60].name)", ()),
+    "of the time of day": ("print(df[df['at'].dt.hour >= 17].name)", ()),
+    "that is small": ("print(df[df['goals'] > 3].name)", ()),
+    "of a loop": ("n = 0\nwhile n < 250:\n    n += 1\nprint(n)", ()),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), LIMITS.values(), ids=LIMITS)
+def test_a_limit_for_data_that_nobody_gave_is_an_assumption(code: str, expected: tuple[str, ...]) -> None:
+    given = Given("Is the boiler due? It may have 80 degrees.")
+    assert assumed_values(code, given, has_input=True) == expected
+    assert assumed_values(code, given) == ()
