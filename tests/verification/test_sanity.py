@@ -279,6 +279,47 @@ def test_integers_that_have_no_text_are_looked_at_like_others(variables: dict[st
     assert sanity_verdict(values, "print(v.bit_length())") is None
 
 
+VAST = f"0x{'f' * 6000}"
+"""An integer that no float holds, and that has no decimal digits."""
+
+
+@pytest.mark.parametrize("files", [{"e.csv": b"a,b\n1,2\n"}, {}], ids=["with a file", "without"])
+@pytest.mark.parametrize(
+    "query", ["What is a in 2025?", "Wie viel?", f"What is {'9' * 400} by 2?"], ids=["en", "de", "vast"]
+)
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"x = {VAST}\nprint(x)",
+        f"print(df[df['a'] == {VAST}])",
+        f"print([r for r in rows if r[{VAST}] in ('x', 'y')])",
+        f"print(df['a'].max() > {VAST})",
+        f"print(date(2020, 1, {VAST}))",
+        f"print({'9' * 400} * 2)",
+        f"x = float('{'9' * 400}')\nprint(x)",
+        "x = 1e999\nprint(x * df['a'].sum())",
+        "print(df[df['a'] == 1e999])",
+    ],
+    ids=[
+        "a name",
+        "a cell",
+        "a key",
+        "a limit",
+        "a day",
+        "a factor",
+        "a text",
+        "infinity",
+        "an infinite cell",
+    ],
+)
+def test_numbers_that_no_float_holds_are_looked_at_like_others(code: str, query: str, files: Any) -> None:
+    shown = {"f": {"x": "- file `e.csv`\n  columns: `a` (int), `b` (int)"}}
+    execution = Execution(status="ok", stdout="17")
+    values = {"query": query, "files": files, "profiles": shown, "execution": execution}
+    verdict = sanity_verdict(values, code)
+    assert verdict is None or verdict.by in ("provenance", "checks")
+
+
 def test_large_variables_are_looked_at_in_part() -> None:
     values = {
         "query": "Sum v",

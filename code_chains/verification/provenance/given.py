@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -145,7 +146,7 @@ class Given:
         value = abs(value)
         if _rounded(value) in self._stated:
             return Origin.GIVEN
-        if value in (0.0, 1.0):
+        if value in (0.0, 1.0) or not math.isfinite(value):
             return Origin.KNOWN
         is_power = mantissa(value) == 1.0  # Powers of ten follow from anything.
         if (_rounded(value) in self._derived and not is_power) or self._is_date(value):
