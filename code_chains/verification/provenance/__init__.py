@@ -15,6 +15,7 @@ from code_chains.verification.provenance.inventions import (
     names_from_elsewhere,
 )
 from code_chains.verification.provenance.selections import unnamed_selection
+from code_chains.verification.provenance.stand_ins import unread_column
 
 __all__ = [
     "Given",
@@ -26,4 +27,5 @@ __all__ = [
     "shown_of",
     "unanswered_subject",
     "unnamed_selection",
+    "unread_column",
 ]

@@ -16,7 +16,6 @@ from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.selections import SQL, queries, selections
-from code_chains.verification.provenance.stand_ins import absent_column
 from code_chains.verification.provenance.synonyms import has_synonym, holds, parts, stem
 
 _MAX_NAMED = 6
@@ -170,8 +169,6 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         'Nothing in the data is called humidity; the program used the column rain. There are: day, rain.'
     """
     columns, asked = columns_of(profile), folded(query)
-    if name := absent_column(query, code, profile):
-        return f"Nothing in the data is called {name}; the program goes on without it. There are: {_listed(columns)}."
     read = columns_read(code, profile)
     unnamed = [column for column in read if not _is_named(column, asked)]
     tree = parse(code) or ast.Module([], [])
@@ -187,7 +184,7 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     is_alone = len(measures) == 1 or not any(map(_may_measure, {*read} - filtered))
     if missing not in _UNDERIVED and not is_alone:
         missing = ""
-    if not missing and _names_members(tree):
+    if not missing and (_names_members(tree) or _computes_of_several(tree, columns)):
         return ""
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
         subjects = _SUBJECTS if {*read} - filtered - {*measures} else (*_SUBJECTS, *_SUPERLATIVES)
@@ -206,6 +203,17 @@ def _names_members(tree: ast.AST) -> bool:
     for place, _, values in comparisons(tree):
         texts[ast.unparse(place)] += sum(isinstance(value, str) for value in values)
     return max(texts.values(), default=0) > 1
+
+
+def _computes_of_several(tree: ast.AST, columns: Collection[str]) -> bool:
+    """Return whether a program adds, subtracts or the like two columns, so that the result may have any name."""
+    for node in nodes(tree, ast.BinOp):
+        left, right = (
+            {name for name in _texts_of(side) if name in columns} for side in (node.left, node.right)
+        )
+        if left and right and left != right:
+            return True
+    return False
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -293,7 +301,10 @@ def _is_named(column: str, asked: str) -> bool:
 
 def _texts(code: str) -> Iterator[str]:
     """Yield what a program may name columns with: its texts and attributes, but for options of what reads a file."""
-    tree = parse(code) or ast.Module([], [])
+    return _texts_of(parse(code) or ast.Module([], []))
+
+
+def _texts_of(tree: ast.AST) -> Iterator[str]:
     options = {node for call in nodes(tree, ast.Call) for node in _options(call)}
     for node in ast.walk(tree):
         if node in options:

@@ -67,6 +67,18 @@ _ROUNDED = frozenset(value for value in _KNOWN if value % 1 and float(f"{value:.
 _OFTEN = "14 16 42 99 200 500 0.01 0.025 0.05 0.1 0.2 0.25 0.75 0.95 0.975 0.99 1.5 2.5 97.5"
 _COMMON = frozenset([*map(float, range(5, 101, 5)), *map(float, _OFTEN.split())])
 """Numbers that stand in programs of all kinds, so that they say little."""
+_IMPLIED = {
+    r"teen": (13, 19, 20),
+    r"\b(?:adult|minor|underage)": (18,),
+    r"\b(?:senior|pension|retire)": (60, 65, 67),
+    r"\b(?:child|kid)": (18,),
+    r"fever": (37.5, 37.8, 38, 38.5, 100.4),
+    r"overweight|obes": (25, 30),
+    r"blood pressure|hypertens": (80, 90, 120, 130, 140),
+    r"morning|noon|evening|night": tuple(range(25)),
+    r"half|majority|\bmost\b": (50,),
+}
+"""Words that imply limits, as far as they are common."""
 _MAX_SMALL, _MAX_SPELLED = 12, 5
 _YEARS = range(1900, 2101)
 """Of a date without its year any may be taken."""
@@ -97,7 +109,7 @@ class Given:
     @cached_property
     def numbers(self) -> list[float]:
         """The numbers that are stated, in digits or in words, each once."""
-        texts = (written_numbers, stated_in_words, _of_clocks, _of_other_bases, _of_letters)
+        texts = (written_numbers, stated_in_words, _of_clocks, _of_other_bases, _of_letters, _implied)
         stated = itertools.chain.from_iterable(read(self._text) for read in texts)
         return list(dict.fromkeys(itertools.islice(stated, _MAX_NUMBERS)))
 
@@ -220,6 +232,12 @@ def _of_letters(text: str) -> Iterator[float]:
     for groups in itertools.islice(_SPELLED.findall(text), _MAX_SPELLED):
         word = "".join(groups)
         yield from map(float, {len(word), *Counter(word).values()})
+
+
+def _implied(text: str) -> Iterator[float]:
+    for pattern, numbers in _IMPLIED.items():
+        if re.search(pattern, text, re.IGNORECASE):
+            yield from map(float, numbers)
 
 
 def _of_other_bases(text: str) -> Iterator[float]:

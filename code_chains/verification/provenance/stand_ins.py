@@ -7,37 +7,66 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from code_chains.analysis.columns import columns_of
+from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.synonyms import holds, parts
 
-_PARTLY_SHOWN = re.compile(r"and \d+ more$|\bJSON\b|\((?:list|dict)", re.MULTILINE)
+_PARTLY_SHOWN = re.compile(r"and \d+ more$|^\s*structure:|\((?:list|dict)", re.MULTILINE)
 """What a profile says of data whose names it does not show all."""
+_MAX_NAMED = 6
+_CHANCE = words("random rand randint randn randrange uniform normal gauss choice choices integers")
+_LEFT_TO_CHANCE = re.compile(r"random|chance|simulat|assign|draw|shuffl|\blots?\b|pick")
 
 
-def absent_column(asked: str, code: str, profile: str) -> str:
-    r"""Return which column a question asks for and a program goes on without, as the data has none of it; empty if none.
+def unread_column(query: str, code: str, profile: str) -> str:
+    r"""Return as a sentence which column a question asks for and a program goes on without; empty if there is none.
 
-    A program that says so in words of its own is left alone.
+    The data has none of that name. A program that says so in words of its own is left alone.
 
     Args:
-        asked: The question.
+        query: The question, in any language.
         code: The program, which ran without error.
         profile: What the model was shown of the data.
 
     Example:
         >>> code = "try:\n    total = df['discount'].sum()\nexcept KeyError:\n    total = 0\nprint(total)"
-        >>> absent_column("What is the total discount?", code, "columns: `price` (int)")
-        'discount'
+        >>> unread_column("What is the total discount?", code, "columns: `price` (int)")
+        'Nothing in the data is called discount; the program goes on without it. There are: price.'
     """
-    tree, shown, asked = parse(code), folded(profile), folded(asked)
-    if tree is None or not columns_of(profile) or _PARTLY_SHOWN.search(profile):
+    tree, shown, asked, columns = parse(code), folded(profile), folded(query), columns_of(profile)
+    if tree is None or not columns or _PARTLY_SHOWN.search(profile):
         return ""
-    for name, stand_in in _stand_ins(tree):
-        is_asked_for = any(holds(asked, part) for part in parts(name))
-        if is_asked_for and folded(name) not in shown and _is_only_read(tree, name) and not _says(stand_in):
-            return name
+    missing = (
+        name for name, stand_in in _stand_ins(tree) if _is_only_read(tree, name) and not _says(stand_in)
+    )
+    made_up = () if _LEFT_TO_CHANCE.search(asked) else _made_up(tree)
+    for name in (*missing, *made_up):
+        if folded(name) not in shown and any(holds(asked, part) for part in parts(name)):
+            listed = ", ".join(columns[:_MAX_NAMED])
+            return (
+                f"Nothing in the data is called {name}; the program goes on without it. There are: {listed}."
+            )
     return ""
+
+
+def _made_up(tree: ast.AST) -> Iterator[str]:
+    """Yield the columns that a program adds by chance, or with one value of its own for all."""
+    for node in nodes(tree, ast.Assign):
+        match node:
+            case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str() as name))], value=value):
+                called = {getattr(part.func, "attr", "") for part in nodes(value, ast.Call)}
+                is_chance = bool(called & _CHANCE) and not any(nodes(value, ast.Subscript))
+                is_same = isinstance(value, ast.Constant) and value.value and _times_written(tree, name) == 1
+                if is_chance or is_same:
+                    yield name
+
+
+def _times_written(tree: ast.AST, name: str) -> int:
+    """Return how often a program has a text, but for where it is only looked up."""
+    return sum(constant.value == name for constant in nodes(tree, ast.Constant)) - [*_looked_up(tree)].count(
+        name
+    )
 
 
 def _stand_ins(tree: ast.AST) -> Iterator[tuple[str, Sequence[ast.AST]]]:
@@ -67,9 +96,11 @@ def _tested(
 
 def _looked_up(tree: ast.AST) -> Iterator[str]:
     for node in nodes(tree, ast.Subscript):
-        match node:
-            case ast.Subscript(slice=ast.Constant(value=str() as name), ctx=ast.Load()):
-                yield name
+        if isinstance(node.ctx, ast.Load):
+            keys = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            yield from (
+                key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
+            )
 
 
 def _is_only_read(tree: ast.AST, name: str) -> bool:
@@ -86,14 +117,9 @@ def _is_only_read(tree: ast.AST, name: str) -> bool:
 
 
 def _says(statements: Iterable[ast.AST]) -> bool:
-    """Return whether there are words, or an error, in what happens without a column."""
-    return any(
-        isinstance(node, ast.Raise)
-        or (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and re.search(r"[^\W\d_]", node.value)
-        )
-        for statement in statements
-        for node in ast.walk(statement)
-    )
+    """Return whether there are words, or an error, in what happens without a column, but for the names of others."""
+    parts_of = [node for statement in statements for node in ast.walk(statement)]
+    keys = {part for node in parts_of if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
+    texts = (node.value for node in parts_of if isinstance(node, ast.Constant) and node not in keys)
+    has_words = any(isinstance(text, str) and re.search(r"[^\W\d_]", text) for text in texts)
+    return has_words or any(isinstance(node, ast.Raise) for node in parts_of)

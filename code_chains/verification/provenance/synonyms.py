@@ -33,7 +33,10 @@ _SYNONYMS = tuple((re.compile(rf"(?<![a-z])(?:{group})"), re.compile(group)) for
 
 
 _STATES = (
-    words("open pending outstanding unpaid unresolved unsettled unfinished due overdue new todo waiting"),
+    words(
+        "open pending outstanding unpaid unresolved unsettled unfinished due overdue new todo waiting still owe owed owes"
+        " collect"
+    ),
     words("closed done paid settled resolved solved finished completed complete fulfilled delivered shipped"),
     words("cancelled canceled called withdrawn void dropped abandoned refunded failed"),
 )

@@ -19,6 +19,7 @@ from code_chains.verification.provenance import (
     shown_of,
     unanswered_subject,
     unnamed_selection,
+    unread_column,
 )
 from code_chains.verification.provenance.needs import assumed_values, doubted_inputs
 from code_chains.verification.sanity.failure_reports import (
@@ -151,9 +152,9 @@ def _in_english(query: str, values: Mapping[str, Any]) -> str:
 
 def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any], shown: str) -> Verdict | None:
     asked = _in_english(query, values)
-    if not asked or not shown:
+    if not shown:
         return None
-    reason = unanswered_subject(asked, code, shown)
+    reason = unread_column(query, code, shown) or (unanswered_subject(asked, code, shown) if asked else "")
     return Verdict("failed", "provenance", reason) if reason else None
 
 

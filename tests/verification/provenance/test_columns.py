@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_chains.verification.provenance import Given, unanswered_subject, unnamed_selection
+from code_chains.verification.provenance import Given, unanswered_subject, unnamed_selection, unread_column
 
 WEATHER = "- file `weather.csv`\n  columns: `day` (date), `temp` (float), `rain` (float)"
 SALES = "- file `sales.csv`\n  columns: `date` (date), `region` (text: north, south), `units` (int)"
@@ -430,6 +430,10 @@ STAND_INS = {
     "a branch": "if 'discount' in df:\n    print(df['discount'].sum())\nelse:\n    print(5)",
     "its opposite": "if 'discount' not in df:\n    total = 0\nelse:\n    total = df['discount'].sum()\nprint(total)",
     "a default": "print(sum(float(row.get('discount', 0)) for row in rows))",
+    "another column": "print((df['discount'] if 'discount' in df.columns else df['price']).sum())",
+    "another cell": "print(df.loc['x', 'discount'] if 'discount' in df.columns else df.loc['x', 'price'])",
+    "chance": "df['discount'] = np.random.randint(1, 9, len(df))\nprint(df['discount'].sum())",
+    "one value": "df['discount'] = 5\nprint(df['discount'].sum())",
     "nothing": "total = 0\ntry:\n    total = df['discount'].sum()\nexcept KeyError:\n    pass\nprint(total)",
 }
 
@@ -438,8 +442,8 @@ STAND_INS = {
 def test_a_column_that_is_not_there_has_no_stand_in(code: str) -> None:
     query = "What is the total discount?"
     expected = "Nothing in the data is called discount; the program goes on without it. There are: yr, kind, item, price."
-    assert unanswered_subject(query, READ + code, TILL) == expected
-    assert unanswered_subject(query, READ + code, TILL.replace("yr", "discount")) == ""
+    assert unread_column(query, READ + code, TILL) == expected
+    assert unread_column(query, READ + code, TILL.replace("yr", "discount")) == ""
 
 
 HONEST = {
@@ -447,17 +451,38 @@ HONEST = {
     "it raises": "if 'discount' not in df:\n    raise SystemExit(1)\nprint(df.price.sum())",
     "it makes one": "df['discount'] = df.price / 2\nprint(df['discount'].sum() if 'discount' in df else 0)",
     "it renames one": "d = df.rename(columns={'price': 'discount'})\nprint(d['discount'].sum() if 'discount' in d else 0)",
+    "it computes one": "df['discount'] = 0\ndf.loc[df.price > 9, 'discount'] = 5\nprint(df['discount'].sum())",
     "another word": "print(sum(row.get('rebate', 0) + row['price'] for row in rows))",
 }
 
 
 @pytest.mark.parametrize("code", HONEST.values(), ids=HONEST)
 def test_a_program_that_knows_of_a_missing_column_is_left_alone(code: str) -> None:
-    assert "goes on without" not in unanswered_subject("What is the discount?", READ + code, TILL)
+    assert unread_column("What is the discount?", READ + code, TILL) == ""
 
 
 def test_of_data_that_is_shown_in_part_nobody_knows_what_is_missing() -> None:
-    for profile in (f"{TILL} and 80 more", TILL.replace("CSV", "JSON"), TILL.replace("(text)", "(list)")):
-        assert "goes on without" not in unanswered_subject(
-            "The discount?", READ + STAND_INS["a test"], profile
-        )
+    for profile in (
+        f"{TILL} and 80 more",
+        f"{TILL}\n  structure: {{a: int}}",
+        TILL.replace("(text)", "(list)"),
+    ):
+        assert "goes on without" not in unread_column("The discount?", READ + STAND_INS["a test"], profile)
+
+
+def test_what_is_left_to_chance_is_no_stand_in() -> None:
+    code = "df['group'] = np.random.randint(1, 3, len(df))\nprint(df[['item', 'group']])"
+    assert unread_column("Assign each item to a group at random.", READ + code, TILL) == ""
+
+
+def test_a_stand_in_is_told_in_any_language() -> None:
+    code = "try:\n    rabat = df['rabat'].sum()\nexcept KeyError:\n    rabat = 0\nprint(rabat)"
+    assert unread_column("Jaki był łączny rabat?", READ + code, TILL).startswith(
+        "Nothing in the data is called rabat;"
+    )
+
+
+def test_what_is_computed_of_several_columns_may_have_any_name() -> None:
+    profile = "columns: `nurse` (text), `hours` (int), `contract` (int)"
+    for code in ("print(df['hours'] - df['contract'])", "print(pl.col('hours') - pl.col('contract'))"):
+        assert unanswered_subject("How many hours of overtime did each nurse do?", code, profile) == ""

@@ -154,6 +154,8 @@ LIMITS = {
     "that was given": ("print(df[df['temp'] > 80].temp)", ()),
     "of an age": ("print(df[df['age'] >= 60].name)", ()),
     "of the time of day": ("print(df[df['at'].dt.hour >= 17].name)", ()),
+    "of a decade": ("print(df[df['out'] >= 1990].name)", ()),
+    "of a hundred": ("print(df[df['amount'] > 100].name)", ("df['amount'] > 100",)),
     "that is small": ("print(df[df['goals'] > 3].name)", ()),
     "of a loop": ("n = 0\nwhile n < 250:\n    n += 1\nprint(n)", ()),
 }
@@ -164,3 +166,17 @@ def test_a_limit_for_data_that_nobody_gave_is_an_assumption(code: str, expected:
     given = Given("Is the boiler due? It may have 80 degrees.")
     assert assumed_values(code, given, has_input=True) == expected
     assert assumed_values(code, given) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("Who has fever?", "print(df[df['temp_c'] >= 38.0].name)"),
+        ("How many are teenagers?", "print(df['years'].between(13, 19).sum() + (df['years'] < 20).sum())"),
+        ("Who is overweight?", "print(df[df['bmi'] >= 25].name)"),
+        ("What came in the evening?", "print(df[df['t'] >= 18].amount.sum())"),
+        ("Which have more than half?", "print(df[df['share'] > 50].name)"),
+    ],
+)
+def test_a_limit_that_a_word_implies_is_given(query: str, code: str) -> None:
+    assert assumed_values(code, Given(query), has_input=True) == ()
