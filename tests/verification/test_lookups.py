@@ -92,7 +92,10 @@ def test_what_a_cell_must_consist_of_is_told_from_what_it_must_have() -> None:
 
 def test_a_text_like_no_other_matters_only_if_nothing_was_found() -> None:
     assert missing_texts(Found({"Atlantis": []}, {}), "Parking: 12") == ""
-    assert missing_texts(Found({"Atlantis": []}, {}), "Parking: 0") == "`Atlantis` stands in no file."
+    for output in ("Parking: 0", "Atlantis has 0 spaces", "0 spaces!", "Spaces: []"):
+        assert missing_texts(Found({"Atlantis": []}, {}), output) == "`Atlantis` stands in no file."
+    for output in ("It has 10 spaces", "0 spaces of 12", "It has 0.5 spaces"):
+        assert missing_texts(Found({"Atlantis": []}, {}), output) == ""
 
 
 @pytest.mark.parametrize(

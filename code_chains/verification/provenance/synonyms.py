@@ -26,6 +26,8 @@ _GROUPS = (
     r"weight|mass|gewicht|peso|poids|kgs?\b",
     r"size|area|grosse|flache|taille|talla|superficie",
     r"water|m3|m³|lit(?:er|re)|wasser|agua|eau\b",
+    r"power|leistung|potencia|puissance|watts?\b|kw\b",
+    r"energy|energie|electricity|strom|kwh",
     r"quantit|qty|amount|counts?\b|number|units|menge|anzahl|cantidad|quantite",
 )
 _SYNONYMS = tuple((re.compile(rf"(?<![a-z])(?:{group})"), re.compile(group)) for group in _GROUPS)

@@ -38,7 +38,7 @@ _DERIVING = frozenset(
 """What makes texts that stand in no file."""
 _PATTERN_METHODS, _PATTERN = frozenset(["contains", "match", "fullmatch"]), re.compile(r"[?*+^$|\\()\[\]{}]")
 _NOTHING = re.compile(
-    r"(?:^|[:=\s])(?:0|0\.0+|nan|NaN|None|\[\]|\{\}|set\(\))[\s.]*$|\[\]|Empty DataFrame|Series\(\[\]",
+    r"(?:^|[:=\s])(?:0|0\.0+|nan|NaN|None|\[\]|\{\}|set\(\))(?:[ \t]+[^\W\d_]+)?[\s.!]*$|\[\]|Empty DataFrame|Series\(\[\]",
     re.MULTILINE,
 )
 """What is printed where nothing was found."""

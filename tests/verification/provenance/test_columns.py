@@ -486,3 +486,11 @@ def test_what_is_computed_of_several_columns_may_have_any_name() -> None:
     profile = "columns: `nurse` (text), `hours` (int), `contract` (int)"
     for code in ("print(df['hours'] - df['contract'])", "print(pl.col('hours') - pl.col('contract'))"):
         assert unanswered_subject("How many hours of overtime did each nurse do?", code, profile) == ""
+
+
+def test_power_may_be_called_by_its_unit() -> None:
+    profile, code = (
+        "columns: `circuit` (text), `watts` (int)",
+        "print(df[df['circuit'] == 'B']['watts'].sum())",
+    )
+    assert unanswered_subject("What is the total power draw of circuit B?", code, profile) == ""
