@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from code_chains.analysis.columns import columns_of
 from code_chains.analysis.dotted_names import words
@@ -16,6 +17,8 @@ _PARTLY_SHOWN = re.compile(r"and \d+ more$|^\s*structure:|\((?:list|dict)", re.M
 """What a profile says of data whose names it does not show all."""
 _MAX_NAMED = 6
 _CHANCE = words("random rand randint randn randrange uniform normal gauss choice choices integers")
+_REGROUPING = words("groupby value_counts pivot pivot_table unstack crosstab sum count to_dict T")
+"""What makes columns or keys of values."""
 _LEFT_TO_CHANCE = re.compile(r"random|chance|simulat|assign|draw|shuffl|\blots?\b|pick")
 
 
@@ -30,16 +33,15 @@ def unread_column(query: str, code: str, profile: str) -> str:
         profile: What the model was shown of the data.
 
     Example:
-        >>> code = "try:\n    total = df['discount'].sum()\nexcept KeyError:\n    total = 0\nprint(total)"
+        >>> code = "df = pd.read_csv('a.csv')\nprint(df['discount'].sum() if 'discount' in df else 0)"
         >>> unread_column("What is the total discount?", code, "columns: `price` (int)")
         'Nothing in the data is called discount; the program goes on without it. There are: price.'
     """
     tree, shown, asked, columns = parse(code), folded(profile), folded(query), columns_of(profile)
     if tree is None or not columns or _PARTLY_SHOWN.search(profile):
         return ""
-    missing = (
-        name for name, stand_in in _stand_ins(tree) if _is_only_read(tree, name) and not _says(stand_in)
-    )
+    stand_ins = _stand_ins(tree, set(_tables(tree)))
+    missing = (name for name, stand_in in stand_ins if _is_only_read(tree, name) and not _says(stand_in))
     made_up = () if _LEFT_TO_CHANCE.search(asked) else _made_up(tree)
     for name in (*missing, *made_up):
         if folded(name) not in shown and any(holds(asked, part) for part in parts(name)):
@@ -69,23 +71,50 @@ def _times_written(tree: ast.AST, name: str) -> int:
     )
 
 
-def _stand_ins(tree: ast.AST) -> Iterator[tuple[str, Sequence[ast.AST]]]:
-    """Yield the names that a program looks up where they may be missing, with what happens then."""
+def _tables(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of tables that a program reads, and of rows: not of counts, whose keys are values and not columns."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value):
+                called = {part.attr for part in nodes(value, ast.Attribute)}
+                if any(method.startswith("read_") for method in called) and not called & _REGROUPING:
+                    yield name
+            case ast.For(target=ast.Name(id=name)) | ast.comprehension(target=ast.Name(id=name)):
+                yield name
+
+
+def _is_of(node: ast.expr, tables: Collection[str]) -> bool:
+    """Return whether an expression is a table or row, its columns, or where its cells are looked up."""
+    while isinstance(node, ast.Attribute) and node.attr in ("columns", "loc", "at"):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in tables
+
+
+def _stand_ins(tree: ast.AST, tables: Collection[str]) -> Iterator[tuple[str, Sequence[ast.AST]]]:
+    """Yield the columns that a program looks up where they may be missing, with what happens then."""
     for node in ast.walk(tree):
         match node:
             case ast.Try(body=body, handlers=handlers):
                 caught = [statement for handler in handlers for statement in handler.body]
-                yield from ((name, caught) for statement in body for name in _looked_up(statement))
-            case ast.If(test=test, body=body, orelse=orelse):
+                subscripts = (part for statement in body for part in nodes(statement, ast.Subscript))
+                for part in subscripts:
+                    yield from ((name, caught) for name in _keys(part) if _is_of(part.value, tables))
+            case ast.If(test=ast.Compare() as test, body=body, orelse=orelse) if _is_of(
+                test.comparators[0], tables
+            ):
                 yield from _tested(test, body, orelse)
-            case ast.IfExp(test=test, body=value, orelse=other):
+            case ast.IfExp(test=ast.Compare() as test, body=value, orelse=other) if _is_of(
+                test.comparators[0], tables
+            ):
                 yield from _tested(test, [value], [other])
-            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), default]):
+            case ast.Call(
+                func=ast.Attribute(value=row, attr="get"), args=[ast.Constant(value=str() as name), default]
+            ) if _is_of(row, tables):
                 yield name, [default]
 
 
 def _tested(
-    test: ast.expr, held: Sequence[ast.AST], other: Sequence[ast.AST]
+    test: ast.Compare, held: Sequence[ast.AST], other: Sequence[ast.AST]
 ) -> Iterator[tuple[str, Sequence[ast.AST]]]:
     match test:
         case ast.Compare(left=ast.Constant(value=str() as name), ops=[ast.In()]) if other:
@@ -94,13 +123,15 @@ def _tested(
             yield name, held
 
 
+def _keys(node: ast.Subscript) -> list[str]:
+    """Return the texts that an item is looked up by."""
+    keys = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    texts = (key.value for key in keys if isinstance(key, ast.Constant))
+    return [text for text in texts if isinstance(text, str) and isinstance(node.ctx, ast.Load)]
+
+
 def _looked_up(tree: ast.AST) -> Iterator[str]:
-    for node in nodes(tree, ast.Subscript):
-        if isinstance(node.ctx, ast.Load):
-            keys = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            yield from (
-                key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
-            )
+    return itertools.chain.from_iterable(map(_keys, nodes(tree, ast.Subscript)))
 
 
 def _is_only_read(tree: ast.AST, name: str) -> bool:

@@ -452,6 +452,9 @@ HONEST = {
     "it makes one": "df['discount'] = df.price / 2\nprint(df['discount'].sum() if 'discount' in df else 0)",
     "it renames one": "d = df.rename(columns={'price': 'discount'})\nprint(d['discount'].sum() if 'discount' in d else 0)",
     "it computes one": "df['discount'] = 0\ndf.loc[df.price > 9, 'discount'] = 5\nprint(df['discount'].sum())",
+    "a count of values": "print(df['kind'].value_counts().get('discount', 0))",
+    "a counter": "found = Counter(r['kind'] for r in rows)\nprint(found['discount'] if 'discount' in found else 0)",
+    "a sum by value": "t = df.groupby('kind').price.sum()\ntry:\n    print(t['discount'])\nexcept KeyError:\n    print(0)",
     "another word": "print(sum(row.get('rebate', 0) + row['price'] for row in rows))",
 }
 
