@@ -66,7 +66,8 @@ class _Server:
         self._lock = threading.Lock()
         # A proxy from the environment would see the key and the prompts, and could not reach this port anyway.
         self.client = DefaultHttpxClient(trust_env=False)
-        self.async_client = DefaultAsyncHttpxClient(trust_env=False)
+        # A connection belongs to an event loop, and each `asyncio.run` has another one: none is kept for a later call.
+        self.async_client = DefaultAsyncHttpxClient(trust_env=False, headers={"Connection": "close"})
         atexit.register(self.client.close)
         self.prompts = SavedPrompts(self.client, found.path, [_runtime().BUILD_INFO, _CONTEXT_TOKENS])
 

@@ -222,6 +222,12 @@ async def test_it_streams_and_counts(local: Any, sandbox: SandboxExecutor) -> No
 
 
 @with_weights
+def test_it_answers_in_one_event_loop_after_another(local: Any) -> None:
+    for _ in range(3):
+        assert asyncio.run(local.bind(max_tokens=3).ainvoke("Say hello.")).text
+
+
+@with_weights
 def test_a_grammar_restricts_replies_to_one_program(local: Any) -> None:
     reply = local.for_code().invoke("Say hello.").text
     assert (reply.startswith("```python\n"), reply.count("```")) == (True, 2)
