@@ -93,7 +93,9 @@ class ClusterWorkers:
                     n_workers=cluster,
                     threads_per_worker=self._concurrency or 2,
                     host="127.0.0.1",
-                    dashboard_address=None,
+                    # Any free port: two batches may run at the same time.
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
                     env=dict(os.environ),
                 )
             cluster = self._stack.enter_context(local)

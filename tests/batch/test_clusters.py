@@ -15,7 +15,7 @@ from tests.batch.test_runner import FACTORY, are_correct, questions_up_to
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-LOCAL = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 2}
+LOCAL = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 2}
 
 
 def test_a_cluster_that_adapts_starts_its_workers_for_the_questions() -> None:
