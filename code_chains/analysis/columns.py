@@ -16,7 +16,8 @@ _COLUMNS = re.compile(r"^\s*columns:(.*)$", re.MULTILINE)
 _NAME = re.compile(r"`([^`\n]{1,100})`")
 _STATISTICS = frozenset(["count", "mean", "std", "min", "max"])
 """By which what `describe` and `agg` return is looked up."""
-_YEARS = range(1900, 2101)
+YEARS = range(1900, 2101)
+"""What a whole number in data may be the year of."""
 _CHOICES = (ast.List, ast.Tuple, ast.Set)
 _VARIABLE = "variable_"
 """What stands in a condition in place of the sign for a variable."""
@@ -98,7 +99,7 @@ def _labels(tree: ast.AST) -> Iterator[str | int]:
                     ast.Tuple(elts=[ast.Constant(value=str() | int() as label), *_]),
                     ast.Load(),
                 )
-            ) if label not in _STATISTICS and (isinstance(label, str) or label in _YEARS):
+            ) if label not in _STATISTICS and (isinstance(label, str) or label in YEARS):
                 yield label
 
 

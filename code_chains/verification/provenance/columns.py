@@ -174,7 +174,7 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     tree = parse(code) or ast.Module([], [])
     if added := [name for name in _aggregated(tree, _ADDING) if name in unnamed and _ORDINAL.search(name)]:
         reason = f"The program takes a sum or mean of {added[0]}, which the question does not name."
-        return f"{reason} There are: {_listed(columns)}."
+        return f"{reason} There are: {listed(columns)}."
     filtered = {column for column, value in selections(tree, columns) if isinstance(value, str)}
     measures = [name for name in unnamed if name not in filtered and _may_measure(name)]
     if len(measures) > 1:
@@ -193,8 +193,8 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
         missing = _missing_choice(asked, columns, folded(profile))
     if not missing or (missing in ("age", "oldest") and any(map(_BORN.search, columns))):
         return ""
-    used = f"the column{'s' if len(unnamed) > 1 else ''} {_listed(unnamed)}"
-    return f"Nothing in the data is called {missing}; the program used {used}. There are: {_listed(columns)}."
+    used = f"the column{'s' if len(unnamed) > 1 else ''} {listed(unnamed)}"
+    return f"Nothing in the data is called {missing}; the program used {used}. There are: {listed(columns)}."
 
 
 def _names_members(tree: ast.AST) -> bool:
@@ -216,7 +216,8 @@ def _computes_of_several(tree: ast.AST, columns: Collection[str]) -> bool:
     return False
 
 
-def _listed(columns: Sequence[str]) -> str:
+def listed(columns: Sequence[str]) -> str:
+    """Return the first columns of several as a text."""
     return ", ".join(columns[:_MAX_NAMED])
 
 

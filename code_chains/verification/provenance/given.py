@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cached_property
 
+from code_chains.analysis.columns import YEARS
 from code_chains.analysis.dotted_names import words
 from code_chains.verification.letters import folded
 from code_chains.verification.number_words import stated_in_words
@@ -80,8 +81,6 @@ _IMPLIED = {
 }
 """Words that imply limits, as far as they are common."""
 _MAX_SMALL, _MAX_SPELLED = 12, 5
-_YEARS = range(1900, 2101)
-"""Of a date without its year any may be taken."""
 
 
 class Origin(Enum):
@@ -165,7 +164,7 @@ class Given:
             return Origin.DERIVED
         if _is_known(value):
             return Origin.KNOWN
-        is_small = value == int(value) and (value <= _MAX_SMALL or value in _YEARS)
+        is_small = value == int(value) and (value <= _MAX_SMALL or value in YEARS)
         return Origin.WEAK if is_small or value in _COMMON or is_power else Origin.UNKNOWN
 
     def times_stated(self, value: float) -> int:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from code_chains.analysis.columns import YEARS
 from code_chains.analysis.parsing import nodes, parse, texts_in
 from code_chains.verification.provenance.given import Given, Origin, written_numbers
 
@@ -47,7 +48,6 @@ _SETTING = re.compile(
 """Names of what a program may choose by itself."""
 _OF_TIME = re.compile(r"hour|day|month|year|time|date|len\(|age\b|std\(|corr", re.IGNORECASE)
 _MAX_CHOSEN, _MAX_LIMIT_CHARS = 12, 60
-_YEARS = range(1900, 2101)
 _MAX_TRIVIAL, _MIN_TEXT_CHARS, _MAX_VALUE_CHARS = 2, 4, 40
 _READING = re.compile(r"\b(?:open|read_\w+|read_text|input|connect)\(")
 _DATES = ("date", "datetime", "Timestamp")
@@ -141,7 +141,7 @@ def _limits(tree: ast.AST, given: Given) -> list[str]:
                 is_own = (
                     given.origin(float(value)) in (Origin.WEAK, Origin.UNKNOWN) and abs(value) > _MAX_CHOSEN
                 )
-                if is_own and value not in _YEARS and not _OF_TIME.search(text):
+                if is_own and value not in YEARS and not _OF_TIME.search(text):
                     found.append(text[-_MAX_LIMIT_CHARS:])
     return found
 

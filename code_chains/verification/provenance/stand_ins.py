@@ -11,11 +11,11 @@ from code_chains.analysis.columns import columns_of
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
+from code_chains.verification.provenance.columns import listed
 from code_chains.verification.provenance.synonyms import holds, parts
 
 _PARTLY_SHOWN = re.compile(r"and \d+ more$|^\s*structure:|\((?:list|dict)", re.MULTILINE)
 """What a profile says of data whose names it does not show all."""
-_MAX_NAMED = 6
 _CHANCE = words("random rand randint randn randrange uniform normal gauss choice choices integers")
 _REGROUPING = words("groupby value_counts pivot pivot_table unstack crosstab sum count to_dict T")
 """What makes columns or keys of values."""
@@ -45,10 +45,7 @@ def unread_column(query: str, code: str, profile: str) -> str:
     made_up = () if _LEFT_TO_CHANCE.search(asked) else _made_up(tree)
     for name in (*missing, *made_up):
         if folded(name) not in shown and any(holds(asked, part) for part in parts(name)):
-            listed = ", ".join(columns[:_MAX_NAMED])
-            return (
-                f"Nothing in the data is called {name}; the program goes on without it. There are: {listed}."
-            )
+            return f"Nothing in the data is called {name}; the program goes on without it. There are: {listed(columns)}."
     return ""
 
 

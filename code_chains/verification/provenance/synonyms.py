@@ -32,8 +32,6 @@ _GROUPS = (
 )
 _SYNONYMS = tuple((re.compile(rf"(?<![a-z])(?:{group})"), re.compile(group)) for group in _GROUPS)
 """What a word of a question begins with, and what stands in names of columns, which may join words."""
-
-
 _STATES = (
     words(
         "open pending outstanding unpaid unresolved unsettled unfinished due overdue new todo waiting still owe owed owes"

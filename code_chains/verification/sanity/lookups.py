@@ -13,13 +13,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from code_chains.analysis.columns import COMPARING_METHODS, WHOLE_METHODS, comparisons
+from code_chains.analysis.columns import COMPARING_METHODS, WHOLE_METHODS, YEARS, comparisons
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.sanity.failure_reports import says_not_found
 
 _MAX_TEXTS, _MIN_CHARS, _MAX_CHARS = 20, 2, 100
 _MAX_SHOWN = 3
-_YEARS = range(1900, 2101)
 _DERIVING = frozenset(
     [
         "strftime",
@@ -125,7 +124,7 @@ def _compared(tree: ast.AST, methods: Collection[str]) -> Iterator[str]:
 
 
 def _is_year(value: object) -> bool:
-    return type(value) is int and value in _YEARS
+    return type(value) is int and value in YEARS
 
 
 def _is_cell(node: ast.expr) -> bool:
