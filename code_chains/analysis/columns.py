@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import has_vast_numbers, nodes, parse
 
 WHOLE_METHODS = frozenset(["isin", "eq"])
 """Methods of a column that compare whole cells."""
@@ -110,8 +110,10 @@ def _queried(text: str, named: Mapping[str, ast.expr]) -> Iterator[tuple[ast.exp
         columns[f"column_{len(columns)}"] = name
         text = text.replace(f"`{name}`", f"column_{len(columns) - 1}")
     condition = parse(text.strip().replace("@", _VARIABLE))
+    if condition is None or has_vast_numbers(condition):
+        return
     variables = {f"{_VARIABLE}{name}": value for name, value in named.items()}
-    for place, how, values in _comparisons(condition or ast.Module([], []), variables):
+    for place, how, values in _comparisons(condition, variables):
         if isinstance(place, ast.Name):
             column = ast.Constant(columns.get(place.id, place.id))
             yield ast.Subscript(place, column), how, values

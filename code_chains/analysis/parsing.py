@@ -14,6 +14,7 @@ Node = TypeVar("Node", bound=ast.AST)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `syntax_tree` raises."""
 _MAX_TRIES = 100
+_MAX_FLOAT_BITS = 1000
 _MAX_CACHED, _MAX_CACHED_CHARS = 8, 20_000
 
 
@@ -57,6 +58,12 @@ def texts_in(tree: ast.AST) -> Iterator[str]:
     for node in nodes(tree, ast.Constant):
         if isinstance(node.value, str):
             yield node.value
+
+
+def has_vast_numbers(tree: ast.AST) -> bool:
+    """Return whether a tree has an integer that no float holds, such as a key, which cannot be compared with others."""
+    constants = (node.value for node in nodes(tree, ast.Constant))
+    return any(isinstance(value, int) and value.bit_length() > _MAX_FLOAT_BITS for value in constants)
 
 
 def holds(tree: ast.AST, kind: type[ast.AST] | UnionType) -> bool:

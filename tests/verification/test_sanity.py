@@ -299,6 +299,8 @@ VAST = f"0x{'f' * 6000}"
         f"x = float('{'9' * 400}')\nprint(x)",
         "x = 1e999\nprint(x * df['a'].sum())",
         "print(df[df['a'] == 1e999])",
+        f"print(df.query('a == {VAST}'))",
+        f"print(df.query('a == {'9' * 400}'))",
     ],
     ids=[
         "a name",
@@ -310,6 +312,8 @@ VAST = f"0x{'f' * 6000}"
         "a text",
         "infinity",
         "an infinite cell",
+        "a query",
+        "a query in decimals",
     ],
 )
 def test_numbers_that_no_float_holds_are_looked_at_like_others(code: str, query: str, files: Any) -> None:

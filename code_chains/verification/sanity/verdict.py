@@ -9,7 +9,7 @@ from typing import Any
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.determinism import prints_set_order
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import has_vast_numbers, nodes, parse
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Verdict
 from code_chains.verification.provenance import (
@@ -34,7 +34,7 @@ from code_chains.verification.sanity.options import calls_any, unset_options
 from code_chains.verification.sanity.question_values import unused_values
 
 _MAX_SOURCE_CHARS = 50_000
-_MAX_ITEMS, _MAX_FLOAT_BITS = 10_000, 1000
+_MAX_ITEMS = 10_000
 _MAX_INTEGER_BITS = 14_000
 """Of an integer that has a text in any case, which one of more than 4300 digits has not."""
 _GIVEN_KEYS = ("translation", "history", "previous_steps", "tests", "examples", "stdin")
@@ -110,7 +110,7 @@ def _selects(code: str) -> bool:
 
 def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
     """Return the verdict on a program that makes up what it shows; None if it is not known to."""
-    if _has_vast_numbers(code):
+    if has_vast_numbers(parse(code) or ast.Module([], [])):
         return None
     variables, context = values.get("variables") or {}, values.get("context") or ""
     examples = context.examples if isinstance(context, FencedText) else str(context)
@@ -137,12 +137,6 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     if has_input and (reason := unnamed_selection(asked, code, given, shown, is_english=is_english)):
         return Verdict("failed", "provenance", reason)
     return _verdict_on_columns(query, code, values, shown)
-
-
-def _has_vast_numbers(code: str) -> bool:
-    """Return whether a program has an integer that no float holds, such as a key, which cannot be compared with others."""
-    constants = (node.value for node in nodes(parse(code) or ast.Module([], []), ast.Constant))
-    return any(isinstance(value, int) and value.bit_length() > _MAX_FLOAT_BITS for value in constants)
 
 
 def _in_english(query: str, values: Mapping[str, Any]) -> str:
