@@ -264,10 +264,19 @@ STORMS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [pytest.param(program, id=name) for name, program in STORMS.items()])
 def test_a_program_that_ends_its_process_ends_nothing_else(shared: WasmExecutor, program: str) -> None:
-    """Wasmtime ends the whole process when a program has used up the stack."""
-    done = shared.run(f"print('before', flush=True)\n{program}")
-    assert done.status in ("killed", "error", "timeout")
-    assert (done.stdout, shared.run("6 * 7").output) == ("before\n", "42")
+    """Wasmtime ends the whole process when a program has used up the stack; what was printed before is kept each time."""
+    for _ in range(5):
+        done = shared.run(f"print('before', flush=True)\n{program}")
+        assert done.status in ("killed", "error", "timeout")
+        assert (done.stdout, shared.run("6 * 7").output) == ("before\n", "42")
+
+
+@pytest.mark.parametrize("size", [1023, 1024, 1025, 1 << 16, 1 << 20])
+def test_what_is_printed_too_much_ends_one_program_alone(size: int) -> None:
+    with WasmExecutor(limits=Limits(output="1K")) as executor:
+        done = [executor.run(f"print('x' * {size}, end='', flush=True)\nNone") for _ in range(5)]
+    expected = ("ok", size) if size < 1024 else ("output_limit", 1024)
+    assert {(one.status, len(one.stdout)) for one in done} == {expected}
 
 
 HOARDS = {

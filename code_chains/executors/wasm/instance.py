@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import weakref
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest.untrusted import parse
@@ -21,8 +23,12 @@ from code_chains.executors.guest.wire import frame, read_frame
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import load_extra
 from code_chains.executors.sandbox.interpreter import executable
+from code_chains.executors.wasm.printed import Printed
 from code_chains.executors.wasm.runtime import PYTHON, WORKER, environment
 from code_chains.temporary import process_folder
+
+if sys.platform == "win32":
+    import msvcrt
 
 START_TIMEOUT_S = 60.0
 MODULES = WORKER.parents[1]
@@ -31,6 +37,7 @@ FILE_ITEMS = 2
 """Items of a message about a file: its name and its content."""
 FILE, OUTCOME = "f", "o"
 MAX_PROBE_BYTES = 1 << 20
+MARK_BYTES = 16
 Answers = Mapping[str, Callable[[bytes], object]]
 
 
@@ -59,20 +66,17 @@ class Instance:
             "zones": str(Path(load_extra("tzdata", "wasm").__path__[0]) / "zoneinfo"),
         }
         try:
-            self._process = subprocess.Popen(
-                [executable(), "-I", str(WORKER), json.dumps(options)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment(runtime),
-                cwd=self._folder,
-            )
+            self._process, self._reports = _started(options, environment(runtime))
         except OSError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise ExecutorError(
                 f"The process for WebAssembly cannot be started: {error}.", is_retryable=True
             ) from error
-        self._finalizer = weakref.finalize(self, _end, self._process, self._folder, os.getpid())
+        streams = (self._process.stdin, self._reports)
+        self._finalizer = weakref.finalize(self, _end, self._process, streams, self._folder, os.getpid())
+        self._printed = {
+            name: Printed(getattr(self._process, name), self._process.kill) for name in ("stdout", "stderr")
+        }
         if "ready" not in self._watched(lambda: START_TIMEOUT_S, self._read)[0]:
             self.remove()
             raise ExecutorError("The process for WebAssembly did not start.", is_retryable=True)
@@ -94,7 +98,8 @@ class Instance:
 
     def probe(self, source: str) -> str:
         """Return what our own source prints in the Python that is there."""
-        self._send({"op": "probe"}, source.encode())
+        message = {"op": "probe", "mark": self._expect(MAX_PROBE_BYTES)}
+        self._send(message, source.encode())
         report = self._watched(lambda: START_TIMEOUT_S, lambda: self._report(MAX_PROBE_BYTES, {}))
         if "end" not in report or report["end"]["trap"]:
             raise ExecutorError("Python did not start in WebAssembly.", is_retryable=True)
@@ -123,12 +128,14 @@ class Instance:
         room = limits.artifacts_bytes
         try:
             body = {**body, "number": self._count, "files": self._copy(files), "artifacts": room}
-            message = {"op": "run", "number": self._count, "room": room * 4 // 3}  # In Base64.
+            mark = self._expect(limits.output_bytes)
+            message = {"op": "run", "number": self._count, "room": room * 4 // 3, "mark": mark}  # In Base64.
             self._send(message, json.dumps(body).encode())
             report: dict[str, Any] = self._watched(
                 seconds_left, lambda: self._report(limits.output_bytes, answers)
             )
-            self._is_broken = "end" not in report
+            # What printed too much is killed, perhaps not yet: it must not be taken for another program.
+            self._is_broken = "end" not in report or report["reason"] == "output"
             return report
         finally:
             shutil.rmtree(self._folder / f"in-{self._count}", ignore_errors=True)
@@ -155,25 +162,31 @@ class Instance:
     # -- messages --------------------------------------------------------------------------------------------
 
     def _report(self, max_output: int, answers: Answers) -> dict[str, Any]:
-        """Take in messages until the end."""
-        printed = {"stdout": bytearray(), "stderr": bytearray()}
+        """Take in messages until the end, and what was printed."""
         report: dict[str, Any] = {"reason": None, "files": [], "result": ""}
         while "end" not in report:
             message, data = self._read()
             if not message:
                 break
-            if name := message.get("printed"):
-                printed[name] += data[: max_output - len(printed[name])]
-                if len(printed[name]) >= max_output:
-                    report["reason"] = "output"
-                    self.stop()
-            elif reason := message.get("limit"):
+            if reason := message.get("limit"):
                 report["reason"] = reason
             elif kind := message.get("from"):
                 _take(report, answers, kind, data)
             else:
                 report |= message
-        return report | {name: text.decode(errors="replace") for name, text in printed.items()}
+        for name, printed in self._printed.items():
+            text = printed.taken()
+            report[name] = text.decode(errors="replace")
+            if len(text) == max_output:
+                report["reason"] = "output"
+        return report
+
+    def _expect(self, max_output: int) -> str:
+        """Keep what is printed from here on; return what the worker prints behind it."""
+        mark = secrets.token_hex(MARK_BYTES)
+        for printed in self._printed.values():
+            printed.expect(mark.encode(), max_output)
+        return mark
 
     def _watched(self, left: Callable[[], float], do: Callable[[], Any]) -> Any:
         """Do something, and kill the process if it takes too long."""
@@ -196,8 +209,7 @@ class Instance:
 
     def _read(self) -> tuple[dict[str, Any], bytes]:
         """Return the next message of the worker; empty if it ended."""
-        assert self._process.stdout is not None
-        return read_frame(self._process.stdout) or ({}, b"")  # type: ignore[arg-type]
+        return read_frame(self._reports) or ({}, b"")
 
     def _send(self, message: Mapping[str, Any], data: bytes = b"") -> None:
         assert self._process.stdin is not None
@@ -231,13 +243,37 @@ def _take(report: dict[str, Any], answers: Answers, kind: str, data: bytes) -> N
             report["files"].append((str(name), content))
 
 
-def _end(process: subprocess.Popen[bytes], folder: Path, pid: int) -> None:
+def _started(options: dict[str, str], env: dict[str, str]) -> tuple[subprocess.Popen[bytes], BinaryIO]:
+    """Start the worker; return its process and what it reports."""
+    read, write = os.pipe()
+    reports = os.fdopen(read, "rb")
+    inherited: dict[str, Any] = {"pass_fds": (write,)}
+    number = write
+    if sys.platform == "win32":
+        number = msvcrt.get_osfhandle(write)
+        os.set_handle_inheritable(number, True)
+        inherited = {"startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [number]})}
+    command = [executable(), "-I", str(WORKER), json.dumps({**options, "reports": number})]
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=options["folder"], **inherited
+        )
+    except OSError:
+        reports.close()
+        raise
+    finally:
+        os.close(write)
+    return process, reports
+
+
+def _end(process: subprocess.Popen[bytes], streams: Iterable[Any], folder: Path, pid: int) -> None:
     """Kill the process of an instance and remove its folder, unless this is a fork of the process that made them."""
     if os.getpid() != pid:
         return
     process.kill()
     process.wait()
-    for stream in (process.stdin, process.stdout):
+    for stream in streams:
         with contextlib.suppress(OSError):
-            stream.close()  # type: ignore[union-attr]  # Both are pipes.
+            stream.close()
     shutil.rmtree(folder, ignore_errors=True)

@@ -159,7 +159,8 @@ class InstancePool:
 
     def _start_ahead(self) -> None:
         started: Taken | None = None
-        with contextlib.suppress(ExecutorError):  # The next run meets the same error, and reports it.
+        # The next run meets the same error, and reports it; a Python that is ending starts no threads.
+        with contextlib.suppress(ExecutorError, RuntimeError):
             started = self._start()
         with self._lock:
             self._is_starting = False

@@ -3,9 +3,9 @@
     python -I worker.py OPTIONS
 
 It takes messages on its standard input: to make a Python (`guest`), to run a program in it (`run`), an answer to what the
-program asked (`reply`). What a program prints, sends and how it ended are messages on its standard output. A program can end
-this process by deep recursion, which is why it is one, and the host can, at any time: it ends when nobody holds its standard
-input any more.
+program asked (`reply`). What a program sends and how it ended are messages on a pipe of its own; what it prints is for the
+host to read on the standard streams. A program can end this process by deep recursion, which is why it is one, and the host
+can, at any time: it ends when nobody holds its standard input any more.
 With `{"compile": …}` it compiles Python instead, with the modules that run programs loaded.
 """
 
@@ -16,7 +16,6 @@ import itertools
 import json
 import os
 import queue
-import secrets
 import sys
 import threading
 import time
@@ -25,8 +24,6 @@ from typing import Any, BinaryIO
 
 Json = dict[str, Any]
 CHECK_INTERVAL_S = 0.01
-READ_BYTES = 1 << 16
-TOKEN_BYTES = 32
 PYTHON_MEMORY = 32 << 20
 """Memory that Python takes itself."""
 MAX_MEMORY = (1 << 32) - (1 << 16)
@@ -124,9 +121,8 @@ class Worker:
         self.folder: Path = Path(options["folder"])
         self.eryx: Any = eryx
         self.factory: Any = eryx.SandboxFactory.load(options["python"])
-        self.token: bytes = secrets.token_bytes(TOKEN_BYTES)
         self.lock: threading.Lock = threading.Lock()
-        self.requests, self.reports, self.outputs = private_streams()
+        self.requests, self.reports = sys.stdin.buffer, opened(options["reports"])
         self.jobs: queue.SimpleQueue[tuple[Json, bytes]] = queue.SimpleQueue()
         self.inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -140,8 +136,6 @@ class Worker:
         no_core_dump()
         for work in (self.listen, self.relay, self.watch):
             threading.Thread(target=work, daemon=True).start()
-        for name, (read, _) in self.outputs.items():
-            threading.Thread(target=self.pump, args=(name, read), daemon=True).start()
         self.send({"ready": True})
         while True:
             message, data = self.jobs.get()
@@ -177,7 +171,8 @@ class Worker:
 
     def do_probe(self, message: Json, data: bytes) -> None:
         """Run our own source, which prints what it found, in the Python that is there."""
-        self.end(*self.execute(f"__guest__.probe({data.decode()!r})"))
+        trap, peak = self.execute(f"__guest__.probe({data.decode()!r})")
+        self.end(message["mark"], trap, peak)
 
     def do_run(self, message: Json, data: bytes) -> None:
         """Run a program in the Python that is there."""
@@ -187,7 +182,7 @@ class Worker:
         started = time.monotonic()
         trap, peak = self.execute(f"__guest__.run({message['number']})")
         path.unlink()
-        self.end(trap, peak, time.monotonic() - started)
+        self.end(message["mark"], trap, peak, time.monotonic() - started)
 
     def execute(self, code: str) -> tuple[str, int]:
         """Run source to its end; return why it was stopped, if it was, and how much memory it had."""
@@ -196,13 +191,12 @@ class Worker:
         except self.eryx.EryxError as error:
             return str(error)[:1000] or type(error).__name__, 0
 
-    def end(self, trap: str, peak: int, seconds: float = 0.0) -> None:
+    def end(self, mark: str, trap: str, peak: int, seconds: float = 0.0) -> None:
         """Report an end, after all that the program had printed and sent before."""
         self.inbox.put(None)
         self.drained.get()
-        for _, write in self.outputs.values():
-            os.write(write, self.token)
-            self.drained.get()
+        for descriptor in (1, 2):
+            os.write(descriptor, mark.encode())
         self.send({"end": {"trap": trap, "peak": peak, "seconds": seconds}})
 
     # -- threads ---------------------------------------------------------------------------------------------
@@ -245,20 +239,6 @@ class Worker:
         if self.room < 0 or len(data) > MAX_MESSAGE_BYTES:
             self.give_up("report")
 
-    def pump(self, name: str, read: int) -> None:
-        """Pass on what programs print; the token says that all of it was."""
-        pending = b""
-        while data := os.read(read, READ_BYTES):
-            pending += data
-            is_drained = pending.endswith(self.token)
-            begun = next(size for size in range(TOKEN_BYTES, -1, -1) if pending.endswith(self.token[:size]))
-            text, pending = pending[: len(pending) - begun], pending[len(pending) - begun :]
-            if text:
-                self.send({"printed": name}, text)
-            if is_drained:
-                pending = b""
-                self.drained.put(None)
-
     def watch(self) -> None:
         """End this process if a program lets it grow: what it makes eryx remember is in no limit of eryx."""
         while True:
@@ -278,14 +258,13 @@ class Worker:
             self.reports.flush()
 
 
-def private_streams() -> tuple[BinaryIO, BinaryIO, dict[str, tuple[int, int]]]:
-    """Return standard input and output of this process, which nothing else may use, and pipes in the place of the latter."""
-    requests, reports = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    outputs = {}
-    for descriptor, name in ((1, "stdout"), (2, "stderr")):
-        outputs[name] = os.pipe()
-        os.dup2(outputs[name][1], descriptor)
-    return requests, reports, outputs
+def opened(number: int) -> BinaryIO:
+    """Open a pipe that this process inherited, by its descriptor or, on Windows, its handle."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        number = msvcrt.open_osfhandle(number, os.O_WRONLY)
+    return os.fdopen(number, "wb")
 
 
 def no_core_dump() -> None:
