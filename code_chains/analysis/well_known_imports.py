@@ -60,64 +60,18 @@ _DISTRIBUTIONS = {
 }
 
 
-USUAL_PACKAGES = (
-    *(
-        "numpy",
-        "pandas",
-        "matplotlib",
-        "polars",
-        "scipy",
-        "sklearn",
-        "sympy",
-        "openpyxl",
-        "pyarrow",
-        "PIL",
-        "seaborn",
-    ),
-    *("statsmodels", "networkx"),
+USUAL_PACKAGES = tuple(
+    "numpy pandas matplotlib polars scipy sklearn sympy openpyxl pyarrow PIL seaborn statsmodels networkx".split()
 )
 """Packages that models use, of which those that are installed are named to them."""
 
 
 _POPULAR = frozenset(
     (
-        *(
-            "altair",
-            "bokeh",
-            "catboost",
-            "dask",
-            "duckdb",
-            "folium",
-            "geopandas",
-            "gensim",
-            "httpx",
-            "jax",
-            "keras",
-        ),
-        *(
-            "lightgbm",
-            "lxml",
-            "nltk",
-            "numba",
-            "plotly",
-            "prophet",
-            "requests",
-            "shapely",
-            "spacy",
-            "sqlalchemy",
-        ),
-        *(
-            "tabulate",
-            "tensorflow",
-            "torch",
-            "tqdm",
-            "transformers",
-            "wordcloud",
-            "xgboost",
-            "xlsxwriter",
-            "yfinance",
-        ),
-    )
+        "altair bokeh catboost dask duckdb folium geopandas gensim httpx jax keras lightgbm lxml nltk numba"
+        " plotly prophet requests shapely spacy sqlalchemy tabulate tensorflow torch tqdm transformers"
+        " wordcloud xgboost xlsxwriter yfinance"
+    ).split()
 )
 """Further packages that models use, each of which is installed under its own name."""
 

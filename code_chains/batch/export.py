@@ -16,21 +16,8 @@ from typing import Any, BinaryIO
 from code_chains.batch.results_file import read_records
 from code_chains.errors import InputError, needs
 
-COLUMNS = (
-    *(
-        "answer",
-        "verdict",
-        "reason",
-        "output",
-        "value",
-        "notes",
-        "artifacts",
-        "attempts",
-        "model_calls",
-        "tokens",
-        "usd",
-    ),
-    *("seconds", "error"),
+COLUMNS = tuple(
+    "answer verdict reason output value notes artifacts attempts model_calls tokens usd seconds error".split()
 )
 """What was computed."""
 _MAX_CELL_CHARS = 32_700

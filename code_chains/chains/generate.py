@@ -73,17 +73,12 @@ _VALUE_EXAMPLES: tuple[tuple[str, str], ...] = (
 )
 """Examples for questions with an answer type, in place of those above."""
 
-_TRUNCATED = {
-    *(
-        "length",
-        "max_tokens",
-        "model_length",
-        "incomplete",
-        "max_output_tokens",
-        "model_context_window_exceeded",
-    ),
-    *("content_filter", "safety", "refusal", "recitation", "error", "tool_calls", "tool_use"),
-}
+_TRUNCATED = frozenset(
+    (
+        "length max_tokens model_length incomplete max_output_tokens model_context_window_exceeded"
+        " content_filter safety refusal recitation error tool_calls tool_use"
+    ).split()
+)
 HELP = "This may help:"
 _PREVIOUS_STEPS = "These steps were done before; their variables, imports and files are still there:"
 DATA_KEYS = ("files", "variables", "stdin", "context", "history", "previous_steps", "cells", "answer_type")

@@ -28,22 +28,11 @@ from code_chains.profiles.report import (
 from code_chains.state import Execution
 
 _log = logging.getLogger(__name__)
-MODULES = (
-    *(
-        "encoding",
-        "numbers",
-        "dates",
-        "columns",
-        "source",
-        "frames",
-        "dialect",
-        "header",
-        "layout",
-        "traps",
-        "table",
-    ),
-    *("csv_lines", "pandas_lines", "delimited", "sheet", "markup", "workbook", "database", "documents"),
-    *("cells", "kinds", "trees", "archive", "program"),
+MODULES = tuple(
+    (
+        "encoding numbers dates columns source frames dialect header layout traps table csv_lines pandas_lines"
+        " delimited sheet markup workbook database documents cells kinds trees archive program"
+    ).split()
 )
 """Modules of the program, each after those that it imports."""
 MAX_FILES = 20

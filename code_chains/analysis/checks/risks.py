@@ -36,17 +36,7 @@ _DYNAMIC = [
     *_names("types", "CodeType FunctionType"),
 ]
 _NETWORK = [
-    *(
-        "socket",
-        "urllib.request",
-        "urllib3",
-        "http.client",
-        "requests",
-        "httpx",
-        "aiohttp",
-        "websockets",
-        "paramiko",
-    ),
+    *"socket urllib.request urllib3 http.client requests httpx aiohttp websockets paramiko".split(),
     *("ftplib", "smtplib", "telnetlib", "poplib", "imaplib", "nntplib", "xmlrpc.client"),
     *_names("asyncio", "open_connection start_server"),
 ]

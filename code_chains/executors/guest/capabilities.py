@@ -32,31 +32,13 @@ FORBIDDEN: list[Any] = [
     *(str.format, str.format_map, string.Formatter, functools.update_wrapper, functools.wraps),
 ]
 """Python's own callables that let their caller act with the tests' rights, or make classes that do."""
-FORBIDDEN_MODULES = {
-    *(
-        "_ctypes",
-        "_frozen_importlib",
-        "_frozen_importlib_external",
-        "_io",
-        "_pickle",
-        "_posixsubprocess",
-        "code",
-    ),
-    *(
-        "codeop",
-        "ctypes",
-        "dataclasses",
-        "gc",
-        "importlib",
-        "inspect",
-        "io",
-        "marshal",
-        "multiprocessing",
-        "os",
-    ),
-    *("pickle", "posix", "pty", "runpy", "shelve", "shutil", "signal", "site", "socket", "subprocess", "sys"),
-    *("threading", "types", "unittest"),
-}
+FORBIDDEN_MODULES = frozenset(
+    (
+        "_ctypes _frozen_importlib _frozen_importlib_external _io _pickle _posixsubprocess code codeop ctypes"
+        " dataclasses gc importlib inspect io marshal multiprocessing os pickle posix pty runpy shelve shutil"
+        " signal site socket subprocess sys threading types unittest"
+    ).split()
+)
 """Modules whose functions and classes are not lent."""
 FORBIDDEN_METHODS = {
     "__setattr__",

@@ -9,38 +9,12 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 
-BUILTINS = {
-    *(
-        "abs",
-        "bool",
-        "chr",
-        "complex",
-        "dict",
-        "divmod",
-        "enumerate",
-        "float",
-        "frozenset",
-        "int",
-        "len",
-        "list",
-        "max",
-    ),
-    *(
-        "min",
-        "ord",
-        "pow",
-        "range",
-        "repr",
-        "reversed",
-        "round",
-        "set",
-        "sorted",
-        "str",
-        "sum",
-        "tuple",
-        "zip",
-    ),
-}
+BUILTINS = frozenset(
+    (
+        "abs bool chr complex dict divmod enumerate float frozenset int len list max min ord pow range repr"
+        " reversed round set sorted str sum tuple zip"
+    ).split()
+)
 """Functions that look at nothing but their arguments."""
 TRANSPARENT = (
     *(

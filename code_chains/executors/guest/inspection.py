@@ -11,17 +11,11 @@ from typing import Any
 from .plain_data import BASES, plain
 from .proxies import Remote
 
-PREDICATES = (
-    *(
-        "isabstract",
-        "isasyncgenfunction",
-        "isbuiltin",
-        "isclass",
-        "iscoroutine",
-        "iscoroutinefunction",
-        "isfunction",
-    ),
-    *("isgenerator", "isgeneratorfunction", "ismethod", "isroutine"),
+PREDICATES = tuple(
+    (
+        "isabstract isasyncgenfunction isbuiltin isclass iscoroutine iscoroutinefunction isfunction isgenerator"
+        " isgeneratorfunction ismethod isroutine"
+    ).split()
 )
 _predicates: dict[str, Callable[[object], bool]] = {name: getattr(inspect, name) for name in PREDICATES}
 _PLAIN = (dict, *(base for base in BASES if not inspect.isabstract(base)))

@@ -9,23 +9,9 @@ from functools import wraps
 from typing import Any
 
 DATA = {
-    "builtins": {
-        *(
-            "bool",
-            "bytearray",
-            "bytes",
-            "complex",
-            "dict",
-            "float",
-            "frozenset",
-            "int",
-            "list",
-            "object",
-            "range",
-            "set",
-        ),
-        *("slice", "str", "tuple"),
-    },
+    "builtins": frozenset(
+        "bool bytearray bytes complex dict float frozenset int list object range set slice str tuple".split()
+    ),
     "copyreg": {"_reconstructor"},
     "_codecs": {"encode"},
     "collections": {"OrderedDict", "defaultdict", "Counter", "deque"},
@@ -45,20 +31,11 @@ LIBRARY_FUNCTIONS = (
     "_new_Index",
     "__newobj__",
 )
-COMPARISONS = (
-    *(
-        "testing.assert_allclose",
-        "testing.assert_array_equal",
-        "testing.assert_almost_equal",
-        "allclose",
-        "isclose",
-    ),
-    *(
-        "array_equal",
-        "testing.assert_array_almost_equal",
-        "testing.assert_equal",
-        "testing.assert_array_less",
-    ),
+COMPARISONS = tuple(
+    (
+        "testing.assert_allclose testing.assert_array_equal testing.assert_almost_equal allclose isclose"
+        " array_equal testing.assert_array_almost_equal testing.assert_equal testing.assert_array_less"
+    ).split()
 )
 
 

@@ -94,24 +94,12 @@ print(json.dumps({
     "environment": found,
 }))
 """
-COMMON_VARIABLES = ALLOWED_VARIABLES | {
-    *(
-        "PATH",
-        "HOME",
-        "PWD",
-        "OLDPWD",
-        "TMPDIR",
-        "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
-        "TZ",
-        "SHELL",
-        "SHLVL",
-        "TERM",
-        "_",
-    ),
-    *("USER", "LOGNAME", "HOSTNAME", "GPG_KEY", "PYTHON_VERSION", "PYTHON_SHA256", "PYTHONUNBUFFERED"),
-}
+COMMON_VARIABLES = ALLOWED_VARIABLES | frozenset(
+    (
+        "PATH HOME PWD OLDPWD TMPDIR LANG LC_ALL LC_CTYPE TZ SHELL SHLVL TERM _ USER LOGNAME HOSTNAME GPG_KEY"
+        " PYTHON_VERSION PYTHON_SHA256 PYTHONUNBUFFERED"
+    ).split()
+)
 """Variables that an image or a launcher sets itself; the same value inside and outside proves nothing."""
 MAX_SHOWN_CHARS = 200
 

@@ -27,18 +27,11 @@ WRITABLE_FOLDERS = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's ow
 ZERO_BYTES = 1 << 20
 CAP_SYS_ADMIN = 21
 MODULES_FOLDER, CACHE_FOLDER, CANARY_FOLDER = "/run/code_chains", "/run/cache", "/run/canary"
-SYSTEM_PATHS = (
-    *(
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/usr/lib",
-        "/usr/lib32",
-        "/usr/lib64",
-        "/usr/local/lib",
-        "/etc/ld.so.cache",
-    ),
-    *("/etc/ssl/openssl.cnf", "/usr/share/zoneinfo", "/etc/localtime", "/usr/share/fonts", "/etc/fonts"),
+SYSTEM_PATHS = tuple(
+    (
+        "/lib /lib32 /lib64 /usr/lib /usr/lib32 /usr/lib64 /usr/local/lib /etc/ld.so.cache /etc/ssl/openssl.cnf"
+        " /usr/share/zoneinfo /etc/localtime /usr/share/fonts /etc/fonts"
+    ).split()
 )
 COMMAND_PATHS = (
     *("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/libexec", "/usr/share"),

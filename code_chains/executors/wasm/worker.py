@@ -33,60 +33,12 @@ OWN_MEMORY = 64 << 20
 MAX_MESSAGE_BYTES = 64 << 20
 MAX_REPORT_BYTES = 4 << 20
 """Bytes of a program's reports besides its files and views."""
-IMPORTS = [
-    *(
-        "argparse",
-        "asyncio",
-        "base64",
-        "bisect",
-        "calendar",
-        "cmath",
-        "collections",
-        "contextlib",
-        "copy",
-        "csv",
-    ),
-    *(
-        "dataclasses",
-        "datetime",
-        "decimal",
-        "difflib",
-        "enum",
-        "fractions",
-        "functools",
-        "glob",
-        "hashlib",
-        "heapq",
-    ),
-    *(
-        "html",
-        "io",
-        "itertools",
-        "json",
-        "logging",
-        "math",
-        "operator",
-        "os",
-        "pathlib",
-        "pickle",
-        "pprint",
-        "random",
-    ),
-    *(
-        "re",
-        "shutil",
-        "sqlite3",
-        "statistics",
-        "string",
-        "struct",
-        "sys",
-        "tempfile",
-        "textwrap",
-        "time",
-        "typing",
-    ),
-    *("unicodedata", "unittest", "uuid", "zoneinfo"),
-]
+IMPORTS = (
+    "argparse asyncio base64 bisect calendar cmath collections contextlib copy csv dataclasses datetime"
+    " decimal difflib enum fractions functools glob hashlib heapq html io itertools json logging math"
+    " operator os pathlib pickle pprint random re shutil sqlite3 statistics string struct sys tempfile"
+    " textwrap time typing unicodedata unittest uuid zoneinfo"
+).split()
 """Modules that programs find loaded."""
 SET_UP = "import guest.webassembly\n__guest__ = guest.webassembly.Guest()\ndel guest"
 
