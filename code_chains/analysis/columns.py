@@ -44,7 +44,7 @@ def comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, str, list[object]]]:
         >>> [(ast.unparse(place), how) for place, how, _ in comparisons(ast.parse("df.query('rain == 3')"))]
         [("rain['rain']", '==')]
     """
-    named = _named_constants(tree)
+    named = constants_by_name(tree)
     yield from _comparisons(tree, named)
     indexed = set(_indexed(tree))
     if len(indexed) == 1:  # Else nobody knows whose values the labels are.
@@ -57,8 +57,8 @@ def comparisons(tree: ast.AST) -> Iterator[tuple[ast.expr, str, list[object]]]:
                 yield from _queried(text, named)
 
 
-def _named_constants(tree: ast.AST) -> dict[str, ast.expr]:
-    """Return the constants, and lists of them, that names stand for which are assigned once."""
+def constants_by_name(tree: ast.AST) -> dict[str, ast.expr]:
+    """Return the constants, and lists of them, by the names that stand for them and are assigned once."""
     assigned: dict[str, ast.expr] = {}
     for node in nodes(tree, ast.Assign):
         for target in node.targets:

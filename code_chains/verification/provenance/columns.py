@@ -109,8 +109,16 @@ _FAMILIES = {
         ),
     ),
     "salary": (
-        re.compile(r"\b(?:salar|wages?\b|incomes?\b)"),
-        re.compile(r"salar|wage|income|pay|earn|gross|net\b|comp|amount|eur|usd|gbp|rate|[€$£]"),
+        re.compile(r"\b(?:salar|wages?\b|incomes?\b|earn(?:s|ed)? (?:the )?(?:most|least|more|less)\b)"),
+        re.compile(
+            r"salar|wage|income|pay|earn|gross|net\b|comp|amount|eur|usd|gbp|rate|[€$£]|revenue|sales|total|profit|tip|takings"
+        ),
+    ),
+    "rating": (
+        re.compile(r"\b(?:ratings?|(?:best|worst|top|highest|lowest)[ -]rated)\b"),
+        re.compile(
+            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb"
+        ),
     ),
     "speed": (
         re.compile(r"\b(?:fast(?:er|est)?|slow(?:er|est)?|speeds?)\b"),
@@ -126,7 +134,7 @@ _FAMILIES = {
     ),
 }
 """What is asked for in other words, and what a column with it may be called."""
-_UNDERIVED = {"age", "calories"}
+_UNDERIVED = {"age", "calories", "profit"}
 """What nobody computes from several columns that are called otherwise."""
 _RATE = re.compile(
     r"[€$£]\s?\d|\d\s?[€$£]|\d\s?[a-z]+ (?:per|an?|each|every)\b"
@@ -247,8 +255,31 @@ def columns_read(code: str, profile: str) -> list[str]:
         code: The program.
         profile: What the model was shown of the data.
     """
-    texts = set(_texts(code))
-    return [column for column in dict.fromkeys(columns_of(profile)) if column in texts]
+    columns, tree = columns_of(profile), parse(code) or ast.Module([], [])
+    texts = {*_texts_of(tree), *_by_place(tree, columns)}
+    return [column for column in dict.fromkeys(columns) if column in texts]
+
+
+def _by_place(tree: ast.AST, columns: Sequence[str]) -> Iterator[str]:
+    """Yield the columns that a program takes by their place, as by `df.columns[-1]` or `df.iloc[:, 2]`."""
+    for node in nodes(tree, ast.Subscript):
+        match node:
+            case (
+                ast.Subscript(value=ast.Attribute(attr="columns"), slice=place)
+                | ast.Subscript(value=ast.Attribute(attr="iloc"), slice=ast.Tuple(elts=[_, place]))
+            ):
+                yield from (
+                    columns[index] for index in _indices(place) if -len(columns) <= index < len(columns)
+                )
+
+
+def _indices(place: ast.expr) -> list[int]:
+    match place:
+        case ast.Constant(value=int() as index):
+            return [index]
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as index)):
+            return [-index]
+    return []
 
 
 def shown_of(profiles: Mapping[str, Mapping[str, str]] | None) -> str:
@@ -300,12 +331,8 @@ def _is_named(column: str, asked: str) -> bool:
     return stem(column) in asked or any(holds(asked, part) for part in parts(column))
 
 
-def _texts(code: str) -> Iterator[str]:
-    """Yield what a program may name columns with: its texts and attributes, but for options of what reads a file."""
-    return _texts_of(parse(code) or ast.Module([], []))
-
-
 def _texts_of(tree: ast.AST) -> Iterator[str]:
+    """Yield what a program may name columns with: its texts and attributes, but for options of what reads a file."""
     options = {node for call in nodes(tree, ast.Call) for node in _options(call)}
     for node in ast.walk(tree):
         if node in options:

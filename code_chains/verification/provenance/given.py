@@ -78,6 +78,8 @@ _IMPLIED = {
     r"blood pressure|hypertens": (80, 90, 120, 130, 140),
     r"morning|noon|evening|night": tuple(range(25)),
     r"half|majority|\bmost\b": (50,),
+    r"boil|siede": (100, 212),
+    r"bestanden|durchgefallen": (4,),
 }
 """Words that imply limits, as far as they are common."""
 _MAX_SMALL, _MAX_SPELLED = 12, 5

@@ -5,33 +5,26 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from calendar import day_name, month_name
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
 from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import nodes, parse, texts_in
+from code_chains.analysis.parsing import parse, texts_in
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.given import Given, Origin
+from code_chains.verification.provenance.periods import DAYS, MONTHS, has_word, unread_period
 from code_chains.verification.provenance.synonyms import holds, is_state, parts
 
 SQL = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
-_DAYS, _MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
-_CALENDAR = frozenset([*_DAYS, *_MONTHS])
+_CALENDAR = frozenset([*DAYS, *MONTHS])
 _SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
+_ENDINGS = ("a", "e", "i", "o", "y")
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
 _RANGE = re.compile(r"^(\d{1,3})\s*[-–]\s*\d+$")
-_YEAR = re.compile(r"(?<![\w.,/–-])(?:19|20)\d\d(?![\w/–]|[.,-]\d)")
-_YEAR_READ = re.compile(r"(?:19|20)\d\d(?=-\d\d|$)")
-_RELATIVE = re.compile(
-    r"before|after|previous|next|last|follow|prior|since|until|ago|later|earlier|than|chang|grow|grew|compar"
-    r"|\b(?:vor|nach|seit|bis|avant|apres|depuis|suivant|precedent|antes|despues|desde|hasta|siguiente|anterior|prima|dopo)"
-)
-"""Words by which a question asks for another year than it names."""
 
 
 def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_english: bool = True) -> str:
@@ -53,7 +46,7 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_e
     if tree is None:
         return ""
     asked = folded(asked)
-    if other := _other_of_calendar(asked, tree):
+    if other := unread_period(asked, tree, profile) or _chosen_by_ending(tree):
         return other
     chosen: defaultdict[str, list[str | float]] = defaultdict(list)
     for column, value in selections(tree, columns_of(profile)):
@@ -68,38 +61,21 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_e
     return ""
 
 
+def _chosen_by_ending(tree: ast.AST) -> str:
+    """Return as a sentence that rows are selected by the last letter of a name, as by a guess who is a woman."""
+    for place, how, values in comparisons(tree):
+        if how == "endswith" and values and values[0] in _ENDINGS:
+            text = ast.unparse(_without_text_methods(place))
+            return f"The program selects `{text}` by its last letter `{values[0]}`, which the question does not name."
+    return ""
+
+
 def _is_named(value: str | float, asked: str, given: Given, *, is_english: bool) -> bool | None:
     """Return whether a question names a value; None for one that needs no name or may have another one."""
     if isinstance(value, str):
         return _is_word_of(value, asked) if is_english else None
     origin = given.origin(value)
     return None if origin in (Origin.KNOWN, Origin.WEAK) else origin is not Origin.UNKNOWN
-
-
-def _other_of_calendar(asked: str, tree: ast.AST) -> str:
-    """Return as a sentence which weekday or month a program reads in place of those that are asked for; empty if none."""
-    places = [*(node.slice for node in nodes(tree, ast.Subscript)), *nodes(tree, ast.Compare)]
-    constants = (part.value for place in places for part in nodes(place, ast.Constant))
-    found = folded(" ".join(text for text in constants if isinstance(text, str)))
-    for names in (_DAYS, _MONTHS):
-        wanted, read = ([name for name in names if _has_word(text, name)] for text in (asked, found))
-        if wanted and read and not set(wanted) & set(read):
-            return f"The program reads {read[0].title()}, and the question asks for {wanted[0].title()}."
-    return _other_year(asked, tree)
-
-
-def _other_year(asked: str, tree: ast.AST) -> str:
-    """Return as a sentence which year a program selects in place of the one that is asked for; empty if none."""
-    wanted = set(_YEAR.findall(asked))
-    compared = (value for _, how, values in comparisons(tree) if how != "in" for value in values)
-    read = [year[0] for value in compared if (year := _YEAR_READ.match(str(value)))]
-    if len(wanted) != 1 or not read or wanted & set(read) or _RELATIVE.search(asked):
-        return ""
-    return f"The program reads {read[0]}, and the question asks for {wanted.pop()}."
-
-
-def _has_word(text: str, word: str) -> bool:
-    return re.search(rf"(?<![^\W_]){word}(?![^\W_])", text) is not None
 
 
 def selections(tree: ast.AST, columns: Collection[str]) -> Iterator[tuple[str, str | float]]:
@@ -149,10 +125,10 @@ def _is_word_of(value: str, asked: str) -> bool | None:
         return None
     if any(holds(asked, part) for part in written_parts):
         return True
-    if any(len(short) > 1 and _has_word(asked, short) for short in _initials(value)):
+    if any(len(short) > 1 and has_word(asked, short) for short in _initials(value)):
         return True
-    named_months = (name[:3] for name in _MONTHS if name[:3] in folded(value))
-    if any(_has_word(asked, month) for month in named_months):
+    named_months = (name[:3] for name in MONTHS if name[:3] in folded(value))
+    if any(has_word(asked, month) for month in named_months):
         return True
     # Spelled in another way, or in one word.
     written, known = (_LONG_WORD.findall(text) for text in (folded(value), asked))

@@ -41,6 +41,7 @@ _STATES = (
     words("cancelled canceled called withdrawn void dropped abandoned refunded failed"),
 )
 """Words for the state that a thing is in, which mean the same."""
+_NOT = words("not nobody never no t yet without isn wasn hasn haven")
 
 
 def is_state(value: str, asked: str) -> bool:
@@ -51,7 +52,8 @@ def is_state(value: str, asked: str) -> bool:
         (True, False)
     """
     asked_words = set(re.findall(r"[a-z]+", asked))
-    return any(value in states and states & asked_words for states in _STATES)
+    is_open = asked_words & _NOT and asked_words & _STATES[1] and value in _STATES[0]
+    return bool(is_open) or any(value in states and states & asked_words for states in _STATES)
 
 
 def has_synonym(word: str, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,7 +22,8 @@ from code_chains.verification.provenance import (
     unnamed_selection,
     unread_column,
 )
-from code_chains.verification.provenance.needs import assumed_values, doubted_inputs
+from code_chains.verification.provenance.assumptions import assumed_values
+from code_chains.verification.provenance.needs import doubted_inputs
 from code_chains.verification.sanity.failure_reports import (
     empty_output,
     found_nothing,
@@ -46,6 +48,7 @@ _NOT_FOUND = (
 _NO_ROWS = (
     "The result is zero, as if no row was selected. If that is so, the program must say so in a sentence."
 )
+_LOOKING_UP = re.compile(r"\.query\(|\.get\(\s*['\"][^'\"]*['\"],\s*0\)")
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
@@ -105,7 +108,7 @@ def _doubts_about_nothing(query: str, code: str, values: Mapping[str, Any]) -> I
 
 def _selects(code: str) -> bool:
     """Return whether a program may leave out rows."""
-    return ".query(" in code or any(nodes(parse(code) or ast.Module([], []), ast.Compare))
+    return _LOOKING_UP.search(code) is not None or any(nodes(parse(code) or ast.Module([], []), ast.Compare))
 
 
 def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:

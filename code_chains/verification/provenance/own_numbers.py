@@ -1,0 +1,105 @@
+"""Numbers of a program's own beside data that it reads: limits, rates and norms that nobody gave."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from code_chains.analysis.columns import YEARS, constants_by_name
+from code_chains.analysis.parsing import nodes
+from code_chains.verification.numbers import mantissa
+from code_chains.verification.provenance.given import Given, Origin
+
+SETTING = re.compile(
+    r"^n$|interval|seed|\biter|_iter|precision|toler|step|limit|bins|size|digits|width|dpi|epoch|trial|sample|attempt|max|min",
+    re.I,
+)
+"""Names of what a program may choose by itself."""
+_OF_TIME = re.compile(
+    r"hour|day|month|year|time|date|len\(|age\b|std\(|corr|edad|alter|idade|leeftijd|wiek|возраст",
+    re.IGNORECASE,
+)
+_OWN = (Origin.WEAK, Origin.UNKNOWN)
+_MAX_CHOSEN, _MAX_POINTS, _MAX_SHOWN_CHARS = 12, 3, 60
+_PLAIN_SHARES = (0.5, 0.25, 0.75, 0.01, 0.001)
+"""What a program may multiply with in place of a division."""
+
+
+def own_numbers(tree: ast.AST, given: Given) -> list[str]:
+    r"""Return the limits, rates, norms and tables of numbers that a program sets beside data, though nobody gave them.
+
+    Args:
+        tree: The program.
+        given: What it may use.
+
+    Example:
+        >>> tree = ast.parse("late = df[df['minutes'] > 45]\ntips = df['bill'].sum() * 0.1")
+        >>> own_numbers(tree, Given("How many were late?"))
+        ["df['minutes'] > 45", "df['bill'].sum() * 0.1"]
+    """
+    named = constants_by_name(tree)
+    shown = [*_limits(tree, given, named), *_operands(tree, given, named), *_by_text(tree, given)]
+    return [text[-_MAX_SHOWN_CHARS:] for text in shown]
+
+
+def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Iterator[str]:
+    """Yield the comparisons of what is in the data with a number, such as when a boiler is due."""
+    counted = {ast.unparse(node.target) for node in nodes(tree, ast.AugAssign)}
+    for node in nodes(tree, ast.Compare):
+        left, right = node.left, node.comparators[0]
+        limit = named.get(right.id) if isinstance(right, ast.Name) else right
+        text = ast.unparse(node)
+        match node.ops, limit:
+            case [ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()], ast.Constant(value=int() | float() as value):
+                is_of_data = not isinstance(left, ast.Constant) and ast.unparse(left) not in counted
+                is_own = _is_own(value, given, least=_MAX_CHOSEN if limit is right else _MAX_POINTS)
+                if is_own and is_of_data and not _OF_TIME.search(text):
+                    yield text if limit is right else f"{text} ({value})"
+
+
+def _operands(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Iterator[str]:
+    """Yield what is computed of data and a number: a share of a sum, a norm under a name."""
+    for node in nodes(tree, ast.BinOp):
+        for side, other in itertools.permutations((node.left, node.right)):
+            value = named.get(side.id) if isinstance(side, ast.Name) else side
+            match value:
+                case ast.Constant(value=int() | float() as number) if not isinstance(other, ast.Constant):
+                    is_norm = side is not value and not SETTING.search(ast.unparse(side))
+                    is_factor = isinstance(node.op, ast.Mult)
+                    is_amount = _is_own(number, given) and mantissa(number) != 1
+                    if is_norm and is_amount:
+                        yield f"{ast.unparse(side)} = {number}"
+                    elif is_factor and (is_amount or _is_share(number, given)):
+                        yield ast.unparse(node)
+
+
+def _is_own(value: float, given: Given, *, least: float = _MAX_CHOSEN) -> bool:
+    """Return whether nobody gave a number, which is no year and above what a program may choose."""
+    return abs(value) > least and value not in YEARS and given.origin(float(value)) in _OWN
+
+
+def _is_share(value: float, given: Given) -> bool:
+    return 0 < value < 1 and value not in _PLAIN_SHARES and given.origin(value) in _OWN
+
+
+def _by_text(tree: ast.AST, given: Given) -> Iterator[str]:
+    """Yield tables of numbers by texts, as of prices: not the places of months, nor points."""
+    for node in nodes(tree, ast.Assign):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=keys, values=values)):
+                texts = [key.value for key in keys if isinstance(key, ast.Constant)]
+                numbers = [value.value for value in values if isinstance(value, ast.Constant)]
+                if len(texts) == len(numbers) == len(keys) > 1 and _is_own_table(texts, numbers, given):
+                    yield f"{name} = {ast.unparse(node.value)}"
+
+
+def _is_own_table(texts: Sequence[object], numbers: Sequence[object], given: Given) -> bool:
+    """Return whether each text stands for a number, and one of these was not given."""
+    if not all(isinstance(text, str) and len(text) > 1 for text in texts):
+        return False
+    values = sorted(float(number) for number in numbers if isinstance(number, int | float))
+    is_order = all(second - first == 1 for first, second in itertools.pairwise(values))
+    own = [value for value in values if abs(value) > _MAX_POINTS and mantissa(value) != 1]
+    return len(values) == len(texts) and not is_order and any(given.origin(value) in _OWN for value in own)
