@@ -170,6 +170,7 @@ SAID = {
     "what may be versions": ("v,n\n1.10,3\n1.9,4\n", "1.10 is read as a number: read it as text if"),
     "numbers that are too long": ("id,n\n1,12345678901234567.25\n2,3.10\n", "other long numbers are rounded"),
     "spellings": ("r,n\nnorth,1\nNorth ,2\n", "several spellings of the same"),
+    "blanks behind texts": ("n,town\n1,Bonn \n2,Trier \n", '"town" has blanks around texts such as "Bonn "'),
     "a number that means missing": ("d,t\n1,12\n2,-999\n3,14\n", "-999 stands 1 times"),
     "texts among few numbers": ("n,age\nA,14\nB,fifteen\nC,16\n", '1 of 3 are no numbers, such as "fifteen"'),
     "numbers in several currencies": ("p\n$3.50\n€2.00\n£4.00\n$1.20\n", "written in several ways, so it stays text"),
@@ -202,6 +203,27 @@ SAID = {
 def test_what_is_left_out_or_doubtful_is_said(case: str) -> None:
     content, note = SAID[case]
     assert note in looked_at(content)[1]
+
+
+PADDED = {
+    "lines between": ("id | town | day\n1 | Bonn | 03/04/2023\n2 | Trier | 30/04/2023\n", "|"),
+    "semicolons between": ("id ; town ; day\n1 ; Bonn ; 03/04/2023\n2 ; Trier ; 30/04/2023\n", ";"),
+    "several blanks": ("id  ,  town  ,  day\n1  ,  Bonn  ,  2023-04-03\n2  ,  Trier  ,  2023-04-30\n", ","),
+}
+
+
+@pytest.mark.parametrize("case", PADDED)
+def test_blanks_around_separators_are_no_part_of_names_texts_or_days(case: str) -> None:
+    frame = looked_at(PADDED[case][0])[0]
+    assert frame["town"].tolist() == ["Bonn", "Trier"]
+    assert frame["day"].dt.month.tolist() == [4, 4]
+
+
+def test_notes_have_the_names_that_the_line_gives_columns() -> None:
+    """Of texts in quotes the blanks before separators stay, and those of names are stripped afterwards."""
+    frame, notes = looked_at('id , town , n\n1 , "Bonn, West" , 3\n2 , "Trier" , 4\n')
+    assert list(frame.columns) == ["id", "town", "n"]
+    assert '"town" has blanks around texts' in notes
 
 
 LATE = {

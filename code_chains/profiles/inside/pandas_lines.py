@@ -129,6 +129,8 @@ def _classified(key: Any, name: str, texts: Sequence[str]) -> Column:
 def _profile(table: Table, frame: Any, sampled: int) -> Json:
     is_sample = len(frame) > sampled or not table.source.is_complete
     frame = frame.iloc[:sampled]
+    if _has_padded_names(table):  # The line leaves out the blanks, so that programs find none.
+        frame = frame.rename(columns=str.strip)
     rows = plural(len(frame), "row")
     if is_sample and (total := table.source.count_lines()) > len(frame):
         rows = f"about {total - table.layout.start - table.layout.header_rows:,} rows"
@@ -216,8 +218,17 @@ def _name_arguments(table: Table, arguments: dict[str, str]) -> dict[str, str]:
     if layout.surplus in ("cut", "empty"):
         return {"usecols": f"range({len(layout.names)})"}
     if len(layout.names) > 1 and all(name.startswith(" ") for name in layout.names[1:]):
-        return {"skipinitialspace": "True"}
+        return _padding_arguments(table)
     return {}
+
+
+def _padding_arguments(table: Table) -> dict[str, str]:
+    """Return the arguments that leave out the blanks around separators; of texts in quotes only those before them."""
+    separator, names = table.layout.dialect.delimiter, table.layout.names or ()
+    is_after = any(name.endswith(" ") for name in names[:-1])
+    if not is_after or separator.isspace() or table.layout.dialect.quote in table.text.text:
+        return {"skipinitialspace": "True"}
+    return {"sep": f'r" *{re.escape(separator)} *"', "engine": '"python"'}
 
 
 def _row_arguments(table: Table) -> dict[str, str]:
@@ -244,10 +255,14 @@ def _row_arguments(table: Table) -> dict[str, str]:
 
 def _lines(table: Table) -> list[str]:
     lines = with_conversions(_call(table, table.arguments), table.conversions)
-    names = list(map(attrgetter("name"), table.columns))
-    if names != list(map(str.strip, names)):
+    if _has_padded_names(table):
         lines[-1:] = [f"{lines[-1]}.rename(columns=str.strip)"] if len(lines) == 1 else [lines[-1], STRIP]
     return lines
+
+
+def _has_padded_names(table: Table) -> bool:
+    names = list(map(attrgetter("name"), table.columns))
+    return names != list(map(str.strip, names))
 
 
 def _call(table: Table, arguments: Mapping[str, str], *, drops_blank: bool = True) -> str:

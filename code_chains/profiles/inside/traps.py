@@ -158,6 +158,8 @@ def _odd_texts(texts: Sequence[str], key: str) -> Iterator[str]:
         yield f"{_some(marks)} in {key} may stand for the value above"
     if texts and all(text.startswith('="') for text in texts):
         yield f"{key} holds formulas such as {texts[0]}: df[{key}].str.strip('=\"') has their texts"
+    if padded := [text for text in texts if text != text.strip()]:
+        yield f"{key} has blanks around texts such as {_some(padded[:1])}: df[{key}].str.strip() is without"
     spellings: dict[str, list[str]] = {}
     for text in texts:
         spellings.setdefault(" ".join(text.casefold().split()), []).append(text)

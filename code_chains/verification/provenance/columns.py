@@ -78,7 +78,7 @@ _FAMILIES = {
         re.compile(r"(?<!non-)(?<!non )(?<!not-for-)\bprofits?\b"),
         re.compile(
             r"profit|surplus|margin|gain|net|cost|expen|spen[dt]|paid|balance|earn|loss|income|amount|result|value|return|wage|rent|tax"
-            r"|bought|purchas"
+            r"|bought|purchas|buy|sell|wholesale|retail|invest|entry|exit|open|close"
         ),
     ),
     "age": (
@@ -117,7 +117,7 @@ _FAMILIES = {
     "rating": (
         re.compile(r"\b(?:ratings?|(?:best|worst|top|highest|lowest)[ -]rated)\b"),
         re.compile(
-            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb"
+            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb|quality|level|value"
         ),
     ),
     "speed": (

@@ -78,7 +78,7 @@ _IMPLIED = {
     r"blood pressure|hypertens": (80, 90, 120, 130, 140),
     r"morning|noon|evening|night": tuple(range(25)),
     r"half|majority|\bmost\b": (50,),
-    r"boil|siede": (100, 212),
+    r"\bboil(?:s|ing)?\b|siede": (100, 212),
     r"bestanden|durchgefallen": (4,),
 }
 """Words that imply limits, as far as they are common."""

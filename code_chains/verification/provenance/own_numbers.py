@@ -13,7 +13,7 @@ from code_chains.verification.numbers import mantissa
 from code_chains.verification.provenance.given import Given, Origin
 
 SETTING = re.compile(
-    r"^n$|interval|seed|\biter|_iter|precision|toler|step|limit|bins|size|digits|width|dpi|epoch|trial|sample|attempt|max|min",
+    r"^n$|interval|seed|\biter|_iter|precision|toler|step|limit|bins|size|digits|width|height|font|dpi|epoch|trial|sample|attempt|max|min",
     re.I,
 )
 """Names of what a program may choose by itself."""
@@ -46,7 +46,7 @@ def own_numbers(tree: ast.AST, given: Given) -> list[str]:
 
 def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Iterator[str]:
     """Yield the comparisons of what is in the data with a number, such as when a boiler is due."""
-    counted = {ast.unparse(node.target) for node in nodes(tree, ast.AugAssign)}
+    counted = set(_counters(tree))
     for node in nodes(tree, ast.Compare):
         left, right = node.left, node.comparators[0]
         limit = named.get(right.id) if isinstance(right, ast.Name) else right
@@ -59,10 +59,27 @@ def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Itera
                     yield text if limit is right else f"{text} ({value})"
 
 
+def _counters(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that a program counts with, or has lengths in."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.AugAssign(target=ast.Name(id=name))
+                | ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range")))
+                | ast.For(
+                    target=ast.Tuple(elts=[ast.Name(id=name), *_]),
+                    iter=ast.Call(func=ast.Name(id="enumerate")),
+                )
+                | ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="len")))
+            ):
+                yield name
+
+
 def _operands(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Iterator[str]:
     """Yield what is computed of data and a number: a share of a sum, a norm under a name."""
+    layout = set(_layout(tree))
     for node in nodes(tree, ast.BinOp):
-        for side, other in itertools.permutations((node.left, node.right)):
+        for side, other in itertools.permutations((node.left, node.right)) if node not in layout else ():
             value = named.get(side.id) if isinstance(side, ast.Name) else side
             match value:
                 case ast.Constant(value=int() | float() as number) if not isinstance(other, ast.Constant):
@@ -73,6 +90,22 @@ def _operands(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Ite
                         yield f"{ast.unparse(side)} = {number}"
                     elif is_factor and (is_amount or _is_share(number, given)):
                         yield ast.unparse(node)
+
+
+def _layout(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all parts of what only says how something looks: repeated texts, places and sizes in figures."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.BinOp(left=ast.Constant(value=str()), op=ast.Mult())
+                | ast.BinOp(right=ast.Constant(value=str()), op=ast.Mult())
+                | ast.Call(
+                    func=ast.Attribute(attr="text" | "annotate" | "set_ylim" | "set_xlim" | "ylim" | "xlim")
+                )
+            ):
+                yield from ast.walk(node)
+            case ast.keyword(arg=str() as name) if SETTING.search(name):
+                yield from ast.walk(node)
 
 
 def _is_own(value: float, given: Given, *, least: float = _MAX_CHOSEN) -> bool:
@@ -97,7 +130,7 @@ def _by_text(tree: ast.AST, given: Given) -> Iterator[str]:
 
 def _is_own_table(texts: Sequence[object], numbers: Sequence[object], given: Given) -> bool:
     """Return whether each text stands for a number, and one of these was not given."""
-    if not all(isinstance(text, str) and len(text) > 1 for text in texts):
+    if not all(isinstance(text, str) and len(text) > 1 and not SETTING.match(text) for text in texts):
         return False
     values = sorted(float(number) for number in numbers if isinstance(number, int | float))
     is_order = all(second - first == 1 for first, second in itertools.pairwise(values))

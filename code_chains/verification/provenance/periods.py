@@ -16,6 +16,7 @@ _YEAR = re.compile(r"(?<![\w.,/–-])(?:19|20)\d\d(?![\w/–]|[.,-]\d)")
 _YEAR_READ = re.compile(r"(?:19|20)\d\d(?=-\d\d|$)")
 _RELATIVE = re.compile(
     r"before|after|previous|next|last|follow|prior|since|until|ago|later|earlier|than|chang|grow|grew|compar"
+    r"|forecast|predict|projec|expect|estimat|\bplan|budget|\bwill\b|prognos|previs|pronost"
     r"|\b(?:vor|nach|seit|bis|avant|apres|depuis|suivant|precedent|antes|despues|desde|hasta|siguiente|anterior|prima|dopo)"
 )
 """Words by which a question asks for another year than it names."""
@@ -27,6 +28,7 @@ _PICKING = re.compile(
     r"\b(?:max|idxmax|nlargest|tail|last|latest|now|today|utcnow)\b|\[-1\]|reverse|ascending"
 )
 """How a program may take the last period without naming it."""
+_MAY = re.compile(r"\b(?:in|of|for|during|on|since|by) may\b|\bmay \d")
 
 
 def unread_period(asked: str, tree: ast.AST, profile: str) -> str:
@@ -56,10 +58,17 @@ def _other_name(asked: str, tree: ast.AST, profile: str) -> str:
     for names in (DAYS, MONTHS):
         wanted, read = ([name for name in names if has_word(text, name)] for text in (asked, found))
         if wanted and read and not set(wanted) & set(read):
-            return f"The program reads {read[0].title()}, and the question asks for {wanted[0].title()}."
-        shown = [name for name in names if re.search(rf"\b{name[:3]}", values)]
-        if len(wanted) == 1 and len(shown) > 1 and wanted[0] not in shown and "more" not in values:
-            return _unselected(wanted[0], " ".join(_used(tree)), ", ".join(map(str.title, shown)))
+            return _reads(read[0].title(), wanted[0].title())
+        shown = [name for name in names if re.search(rf"\b(?:{name}|{name[:3]})\b", values)]
+        is_sure = len(wanted) == 1 and len(shown) > 1 and "more" not in values and "different" not in values
+        if is_sure and wanted[0] not in shown and (wanted[0] != "may" or _MAY.search(asked)):
+            place = names.index(wanted[0])
+            used = [
+                word
+                for word in _used(tree)
+                if wanted[0][:3] in folded(word) or word in (str(place), str(place + 1))
+            ]
+            return "" if used else _reads(", ".join(map(str.title, shown)), wanted[0].title())
     return ""
 
 
@@ -70,7 +79,7 @@ def _other_year(asked: str, tree: ast.AST) -> str:
     read = [year[0] for value in compared if (year := _YEAR_READ.match(str(value)))]
     if len(wanted) != 1 or not read or wanted & set(read) or _RELATIVE.search(asked):
         return ""
-    return f"The program reads {read[0]}, and the question asks for {wanted.pop()}."
+    return _reads(read[0], wanted.pop())
 
 
 def _dropped_year(asked: str, tree: ast.AST, profile: str) -> str:
@@ -80,15 +89,11 @@ def _dropped_year(asked: str, tree: ast.AST, profile: str) -> str:
         return ""
     year, first, last = wanted.pop(), min(shown), max(shown)
     may_be_picked = first <= year <= last and _PICKING.search(ast.unparse(tree))
-    return "" if may_be_picked else _unselected(year, " ".join(_used(tree)), f"{first} to {last}")
+    return "" if may_be_picked or year in " ".join(_used(tree)) else _reads(f"{first} to {last}", year)
 
 
-def _unselected(period: str, used: str, shown: str) -> str:
-    if period[:3] in folded(used) if period.isalpha() else period in used:
-        return ""
-    return (
-        f"The program does not select {period.title()}, which the question asks for; the data shows {shown}."
-    )
+def _reads(read: str, wanted: str) -> str:
+    return f"The program reads {read}, and the question asks for {wanted}."
 
 
 def _years_shown(profile: str) -> Iterator[str]:

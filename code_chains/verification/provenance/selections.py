@@ -21,7 +21,10 @@ SQL = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
 _CALENDAR = frozenset([*DAYS, *MONTHS])
 _SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
-_ENDINGS = ("a", "e", "i", "o", "y")
+_VOWELS = ("a", "e", "i", "o", "y")
+_OF_LETTERS = re.compile(
+    r"end|letter|last|vowel|\W[aeioy]['\"”]|termin|finis|letra|lettre|letter|buchst|suffix|букв|harf|字"
+)
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
 _RANGE = re.compile(r"^(\d{1,3})\s*[-–]\s*\d+$")
@@ -46,7 +49,7 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_e
     if tree is None:
         return ""
     asked = folded(asked)
-    if other := unread_period(asked, tree, profile) or _chosen_by_ending(tree):
+    if other := unread_period(asked, tree, profile) or _chosen_by_ending(asked, tree):
         return other
     chosen: defaultdict[str, list[str | float]] = defaultdict(list)
     for column, value in selections(tree, columns_of(profile)):
@@ -61,12 +64,12 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_e
     return ""
 
 
-def _chosen_by_ending(tree: ast.AST) -> str:
+def _chosen_by_ending(asked: str, tree: ast.AST) -> str:
     """Return as a sentence that rows are selected by the last letter of a name, as by a guess who is a woman."""
     for place, how, values in comparisons(tree):
-        if how == "endswith" and values and values[0] in _ENDINGS:
+        if how == "endswith" and len(values) == 1 and values[0] in _VOWELS and not _OF_LETTERS.search(asked):
             text = ast.unparse(_without_text_methods(place))
-            return f"The program selects `{text}` by its last letter `{values[0]}`, which the question does not name."
+            return f"The program selects `{text}` = `…{values[0]}`, which the question does not name."
     return ""
 
 

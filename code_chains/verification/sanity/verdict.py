@@ -24,6 +24,7 @@ from code_chains.verification.provenance import (
 )
 from code_chains.verification.provenance.assumptions import assumed_values
 from code_chains.verification.provenance.needs import doubted_inputs
+from code_chains.verification.sanity.days import misread_days
 from code_chains.verification.sanity.failure_reports import (
     empty_output,
     found_nothing,
@@ -81,6 +82,8 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
         doubts.insert(0, wrong)
     if prints_set_order(code):
         doubts.append(_SET_ORDER)
+    if misread := misread_days(code, shown_of(values.get("profiles"))):
+        doubts.append(misread)
     if doubts:
         return Verdict("failed", "checks", " ".join(doubts))
     return _verdict_on_origins(query, code, values)

@@ -142,3 +142,41 @@ def test_a_limit_for_data_that_nobody_gave_is_an_assumption(code: str, expected:
 )
 def test_a_limit_that_a_word_implies_is_given(query: str, code: str) -> None:
     assert assumed_values(code, Given(query), has_input=True) == ()
+
+
+OWN = {
+    "a norm": ("NORM = 20\nprint([r['days'] - NORM for r in rows])", ("NORM = 20",)),
+    "a speed": ("SPEED = 80\nprint(df['km'] / SPEED)", ("SPEED = 80",)),
+    "a share": ("print(df['bill'].sum() * 0.1)", ("df['bill'].sum() * 0.1",)),
+    "a wage": ("df['wage'] = 15 * df['hours']", ("15 * df['hours']",)),
+    "prices by kind": ("FEES = {'adult': 60, 'child': 35}\nprint(FEES)", ("FEES = {'adult': 60, 'child': 35}",)),
+    "a limit under a name": ("LARGE = 40\nprint((df['total'] > LARGE).sum())", ("df['total'] > LARGE (40)",)),
+    "a limit for a variable": ("scores = df['score']\nprint((scores >= 50).sum())", ("scores >= 50",)),
+}  # fmt: skip
+USUAL = {
+    "places of months": "M = {'Jan': 1, 'Feb': 2, 'Mar': 3}\nprint(df['month'].map(M).max())",
+    "units": "G = {'kg': 1000, 'g': 1}\nprint((df['n'] * df['unit'].map(G)).sum())",
+    "points": "P = {'win': 3, 'draw': 1, 'loss': 0}\nprint(df['result'].map(P).sum())",
+    "counts": "n = {'open': 0, 'closed': 0}\nfor r in rows: n[r['state']] += 1\nprint(n)",
+    "sizes of a figure": "size = {'width': 40, 'height': 25}\nplt.figure(figsize=(10, 0.4 * len(df)))",
+    "places in a figure": "ax.text(0, 1.02 * top, 'x')\nax.text(0, top + 0.02 * top, 'y')",
+    "a bar of signs": "print('#' * int(value / top * 40))",
+    "a line": "WIDTH = 40\nprint('-' * WIDTH)",
+    "a loop": "for i in range(90):\n    if i > 40:\n        print(i)",
+    "a length": "n = len(df)\nif n > 20:\n    print(df.head())",
+    "minutes": "print(df['hours'] * 60)",
+    "percent": "print(df['share'] * 100)",
+    "what was given": "print(df[df['temp'] > 80] * 0.8)",
+    "boiling": "BOILING = 100\nprint((df['temp'] > BOILING).sum())",
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), OWN.values(), ids=OWN)
+def test_numbers_of_its_own_beside_data_are_assumptions(code: str, expected: tuple[str, ...]) -> None:
+    assert assumed_values(code, Given("What is asked?"), has_input=True) == expected
+
+
+@pytest.mark.parametrize("code", USUAL.values(), ids=USUAL)
+def test_usual_numbers_beside_data_are_none(code: str) -> None:
+    given = Given("How often was it above 80 degrees or boiling?")
+    assert assumed_values(code, given, has_input=True) == ()

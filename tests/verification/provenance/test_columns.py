@@ -424,6 +424,60 @@ def test_another_year_than_was_asked_for_is_told(code: str) -> None:
     assert unnamed_selection(query, code, Given(query), TILL) == expected
 
 
+YEARLY = "columns: `year` (int, 2018 to 2022), `sales` (int, 1990 to 2050)"
+DAILY = "columns: `day` (date, 2023-06-01 to 2024-06-30), `kwh` (int, 731 to 845)"
+MONTHLY = "columns: `month` (text: April, June, March, May), `mm` (int, 22 to 60)"
+NAMES = "columns: `name` (text: Mary, Jane, Mark), `day` (date, 2023-01-01 to 2023-12-31), `n` (int, 1 to 3)"
+DROPPED = {
+    "a year that is not there": ("What were sales in 2023?", YEARLY, "print('2023:', df['sales'].iloc[-1])", "2018 to 2022"),
+    "in a label": ("Sales in 2024?", YEARLY, "print(f'Sales in 2024: {df.sales.max()}')", "2018 to 2022"),
+    "one of two": ("wie viel strom im juli 2024?", DAILY, "print(t[t.day.str.contains('-07-')])", "2023 to 2024"),
+    "a month": ("rainfall in august?", MONTHLY, "print('August:', df['mm'].iloc[-1])", "March, April, May, June"),
+    "May": ("How many in May 2024?", MONTHLY.replace(", May", ""), "print(df['mm'].iloc[-1])", "March, April, June"),
+}  # fmt: skip
+KEPT = {
+    "a number": ("What were sales in 2020?", YEARLY, "print(df[df['year'] == 2020].sales)"),
+    "a name": ("What were sales in 2020?", YEARLY, "y = 2020\nprint(df[df.year == y].sales)"),
+    "a column": ("What were sales in 2020?", YEARLY, "print(df.set_index('year').T['2020'])"),
+    "a day": ("kWh in June 2024?", DAILY, "print(df[df.day >= pd.Timestamp('2024-06-01')].kwh.sum())"),
+    "the last one": ("What were sales in 2022?", YEARLY, "print(df.sort_values('year').sales.iloc[-1])"),
+    "an earlier one": ("What was sold before 2023?", YEARLY, "print(df.sales.sum())"),
+    "a plan": ("Estimate the sales of 2024.", YEARLY, "print(df.sales.mean())"),
+    "the only one": ("Sales in 2023?", NAMES, "print(df.n.sum())"),
+    "no year": ("What was sold for 2050?", "columns: `sales` (int, 1990 to 2040)", "print(df.sales.sum())"),
+    "a month by its number": ("rain in August?", MONTHLY, "print(df[df.at.dt.month == 8].mm)"),
+    "a short name": ("rain in August?", MONTHLY, "print(rain.get('Aug', 'not there'))"),
+    "names of people": ("How many in August?", NAMES, "print(df[df.day.dt.month == 8].n.sum())"),
+    "what may be": ("How much may it rain?", MONTHLY.replace(", May", ""), "print(df.mm.max())"),
+}
+
+
+@pytest.mark.parametrize(("query", "profile", "code", "shown"), DROPPED.values(), ids=DROPPED)
+def test_a_period_that_a_program_does_not_select_is_told(
+    query: str, profile: str, code: str, shown: str
+) -> None:
+    reason = unnamed_selection(query, code, Given(query), profile)
+    assert reason.startswith(f"The program reads {shown}, and the question asks for ")
+
+
+@pytest.mark.parametrize(("query", "profile", "code"), KEPT.values(), ids=KEPT)
+def test_a_period_that_a_program_selects_or_may_is_not(query: str, profile: str, code: str) -> None:
+    assert unnamed_selection(query, code, Given(query), profile) == ""
+
+
+def test_a_guess_by_the_last_letter_of_a_name_is_told() -> None:
+    code = "print(df['name'].str.endswith('a').sum())"
+    query = "How many women work here?"
+    assert "`df['name']` = `…a`" in unnamed_selection(query, code, Given(query), OWNERS)
+    for query in ("How many names end with an a?", "Cuántos nombres terminan en a?"):
+        assert unnamed_selection(query, code, Given(query), OWNERS) == ""
+
+
+def test_a_column_that_is_taken_by_its_place_is_one_like_others() -> None:
+    for code in ("print(df[df.columns[-1]].mean())", "print(df.iloc[:, 2].mean())"):
+        assert "used the column rain" in unanswered_subject("What is the mean humidity?", code, WEATHER)
+
+
 STAND_INS = {
     "an error": "try:\n    print(df['discount'].sum())\nexcept KeyError:\n    print(0)",
     "a test": "print(df['discount'].sum() if 'discount' in df.columns else 0)",
