@@ -84,11 +84,13 @@ _FAMILIES = {
     "age": (
         re.compile(
             r"\b(?:how old|ages?|(?:old|young)est (?:person|employee|member|player|student|patient|child))\b"
+            r"|\b(?:durchschnitts|mindest|hochst)?alters?\b|\bwie alt\b|\bedad\b|\beta\b|\bidade\b"
+            r"|\bleeftijd|\bhoe oud\b|\bwiek|возраст|年龄|年齢"
         ),
         re.compile(
             r"ages?(?![a-z])|born|birth|dob|date(?![a-z])|year|since|buil|bought|purch|found|open|publ|releas|establ|vintage"
             r"|install|made|launch|plant|commission|complet|alter|edad|idade|geboren|nacim|naiss|creat|issued|receiv|submit"
-            r"|regist|admit|stamp|period"
+            r"|regist|admit|stamp|period|nasc|leeftijd|\beta\b|wiek|urodz|rok\b|возраст|рожд|год|年|生|datum|fecha|data\b|jahr|annee|\bano|anno|seit"
         ),
     ),
     "calories": (re.compile(r"\bk?cal(?:s|ories)?\b"), re.compile(r"cal|energ|kj|joule|protein|carb|fat")),
@@ -109,15 +111,25 @@ _FAMILIES = {
         ),
     ),
     "salary": (
-        re.compile(r"\b(?:salar|wages?\b|incomes?\b|earn(?:s|ed)? (?:the )?(?:most|least|more|less)\b)"),
+        re.compile(
+            r"\b(?:salar|wages?\b|incomes?\b|earn(?:s|ed)? (?:the )?(?:most|least|more|less)\b)"
+            r"|\b(?:gehalt|gehalter|lohne?\b|verdien(?:t|en)\b|salaires?\b|salarios?\b)"
+            r"|\b(?:sueldos?\b|stipendi|salaris|loon\b|pensj)|зарплат|工资|给料|給料"
+        ),
         re.compile(
             r"salar|wage|income|pay|earn|gross|net\b|comp|amount|eur|usd|gbp|rate|[€$£]|revenue|sales|total|profit|tip|takings"
+            r"|gehalt|lohn|brutto|netto|betrag|umsatz|einnahm|erlos|gewinn|recette|ventes|ingreso|sueldo|stipend|loon|pensj|kwota|зарплат|сумма|工资|給料|给料"
         ),
     ),
     "rating": (
-        re.compile(r"\b(?:ratings?|(?:best|worst|top|highest|lowest)[ -]rated)\b"),
         re.compile(
-            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb|quality|level|value"
+            r"\b(?:ratings?|(?:best|worst|top|highest|lowest)[ -]rated)\b"
+            r"|\b(?:bewertung|note client|note moyenne|valoracion|calificacion|valutazion)"
+            r"|\b(?:avaliaca|beoordeling|ocen[aey]\b)|рейтинг|оценк|评分|評価"
+        ),
+        re.compile(
+            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb|quality|level|value|punkt|valor|calif|valut"
+            r"|voto|avali|beoord|ocen|рейт|оцен|评|評|点"
         ),
     ),
     "speed": (
@@ -134,6 +146,8 @@ _FAMILIES = {
     ),
 }
 """What is asked for in other words, and what a column with it may be called."""
+_FAMILIES_ANYWHERE = ("age", "salary", "rating")
+"""Those of which words of other languages are known, too."""
 _UNDERIVED = {"age", "calories", "profit"}
 """What nobody computes from several columns that are called otherwise."""
 _RATE = re.compile(
@@ -160,16 +174,17 @@ _SQL_NAME = re.compile(r"[\"`\[]([^\"`\]]+)[\"`\]]|(\w+)")
 _SQL_AGGREGATE = re.compile(r"\b(avg|sum|min|max)\(\s*[\"`\[]?(\w+)", re.IGNORECASE)
 
 
-def unanswered_subject(query: str, code: str, profile: str) -> str:
+def unanswered_subject(query: str, code: str, profile: str, *, is_english: bool = True) -> str:
     r"""Return as a sentence what a question asks for and its data does not name; empty if nothing is known to be missing.
 
     Only columns count that the question does not name, and for a quantity just one: what is computed of several may have any
     name.
 
     Args:
-        query: The question, in English.
+        query: The question.
         code: The program.
         profile: What the model was shown of the data, with the columns of each table.
+        is_english: Whether the question is; of one in another language less is known.
 
     Example:
         >>> profile = "- file `weather.csv`:\n  columns: `day` (date), `rain` (float)"
@@ -188,11 +203,12 @@ def unanswered_subject(query: str, code: str, profile: str) -> str:
     if len(measures) > 1:
         aggregated = set(_aggregated(tree))
         measures = [name for name in measures if name in aggregated]
-    missing = _missing_family(asked, columns, tree) if unnamed and not _RATE.search(asked) else ""
+    families = _FAMILIES if is_english else _FAMILIES_ANYWHERE
+    missing = _missing_family(asked, columns, tree, families) if unnamed and not _RATE.search(asked) else ""
     is_alone = len(measures) == 1 or not any(map(_may_measure, {*read} - filtered))
     if missing not in _UNDERIVED and not is_alone:
         missing = ""
-    if not missing and (_names_members(tree) or _computes_of_several(tree, columns)):
+    if not missing and (not is_english or _names_members(tree) or _computes_of_several(tree, columns)):
         return ""
     if not missing and len(measures) == 1 and not _MEASURE.fullmatch(measures[0]):
         subjects = _SUBJECTS if {*read} - filtered - {*measures} else (*_SUBJECTS, *_SUPERLATIVES)
@@ -287,14 +303,15 @@ def shown_of(profiles: Mapping[str, Mapping[str, str]] | None) -> str:
     return "\n".join(text for texts in (profiles or {}).values() for text in texts.values())
 
 
-def _missing_family(asked: str, columns: Collection[str], tree: ast.AST) -> str:
+def _missing_family(asked: str, columns: Collection[str], tree: ast.AST, families: Collection[str]) -> str:
     """Return what a question asks for in words of its own, as by "cheapest", and no column may hold; empty if nothing is.
 
     Words that the program compares with are those of values that it looks for.
     """
     named = folded(" ".join(columns))
     held = folded(" ".join(str(value) for *_, values in comparisons(tree) for value in values))
-    for name, (asks, answers) in _FAMILIES.items():
+    for name in families:
+        asks, answers = _FAMILIES[name]
         if asks.search(asked) and not answers.search(named) and not asks.search(held):
             return name
     return ""

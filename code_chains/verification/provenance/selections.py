@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import parse, texts_in
+from code_chains.analysis.parsing import nodes, parse, texts_in
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.given import Given, Origin
 from code_chains.verification.provenance.periods import DAYS, MONTHS, has_word, unread_period
@@ -24,6 +24,9 @@ _SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
 _VOWELS = ("a", "e", "i", "o", "y")
 _OF_LETTERS = re.compile(
     r"end|letter|last|vowel|\W[aeioy]['\"”]|termin|finis|letra|lettre|letter|buchst|suffix|букв|harf|字"
+)
+_LEAVING_OUT = re.compile(
+    r"first|skip|except|header|without|\bbut\b|second|ignor|exclu|leav|erste|ohne|premi|sauf|primer|salvo|prim[ao]|senza|перв"
 )
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
@@ -49,7 +52,11 @@ def unnamed_selection(asked: str, code: str, given: Given, profile: str, *, is_e
     if tree is None:
         return ""
     asked = folded(asked)
-    if other := unread_period(asked, tree, profile) or _chosen_by_ending(asked, tree):
+    if (
+        other := unread_period(asked, tree, profile)
+        or _chosen_by_ending(asked, tree)
+        or _first_rows(asked, tree)
+    ):
         return other
     chosen: defaultdict[str, list[str | float]] = defaultdict(list)
     for column, value in selections(tree, columns_of(profile)):
@@ -70,6 +77,25 @@ def _chosen_by_ending(asked: str, tree: ast.AST) -> str:
         if how == "endswith" and len(values) == 1 and values[0] in _VOWELS and not _OF_LETTERS.search(asked):
             text = ast.unparse(_without_text_methods(place))
             return f"The program selects `{text}` = `…{values[0]}`, which the question does not name."
+    return ""
+
+
+def _first_rows(asked: str, tree: ast.AST) -> str:
+    """Return as a sentence that the first rows of a table are left out as it was read, as if they were none."""
+    tables = set()
+    for node in nodes(tree, ast.Assign):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=method))):
+                if method.startswith("read_"):
+                    tables.add(name)
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Subscript(
+                    value=ast.Attribute(value=ast.Name(id=read), attr="iloc"),
+                    slice=ast.Slice(lower=ast.Constant(value=int()), upper=None, step=None),
+                ),
+            ) if name == read and read in tables and not _LEAVING_OUT.search(asked):
+                return f"The program selects `{ast.unparse(node.value)}`, which the question does not name."
     return ""
 
 

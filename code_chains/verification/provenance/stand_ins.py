@@ -19,6 +19,7 @@ _PARTLY_SHOWN = re.compile(r"and \d+ more$|^\s*structure:|\((?:list|dict)", re.M
 _CHANCE = words("random rand randint randn randrange uniform normal gauss choice choices integers")
 _REGROUPING = words("groupby value_counts pivot pivot_table unstack crosstab sum count to_dict T")
 """What makes columns or keys of values."""
+_AGGREGATES = words("mean median max min mode sum iloc")
 _LEFT_TO_CHANCE = re.compile(r"random|chance|simulat|assign|draw|shuffl|\blots?\b|pick")
 
 
@@ -38,7 +39,11 @@ def unread_column(query: str, code: str, profile: str) -> str:
         'Nothing in the data is called discount; the program goes on without it. There are: price.'
     """
     tree, shown, asked, columns = parse(code), folded(profile), folded(query), columns_of(profile)
-    if tree is None or not columns or _PARTLY_SHOWN.search(profile):
+    if tree is None:
+        return ""
+    if other := next(_other_rows(tree), ""):
+        return f"The program selects `{other}`, which the question does not name."
+    if not columns or _PARTLY_SHOWN.search(profile):
         return ""
     stand_ins = _stand_ins(tree, set(_tables(tree)))
     missing = (name for name, stand_in in stand_ins if _is_only_read(tree, name) and not _says(stand_in))
@@ -47,6 +52,36 @@ def unread_column(query: str, code: str, profile: str) -> str:
         if folded(name) not in shown and any(holds(asked, part) for part in parts(name)):
             return f"Nothing in the data is called {name}; the program goes on without it. There are: {listed(columns)}."
     return ""
+
+
+def _other_rows(tree: ast.AST) -> Iterator[str]:
+    """Yield what a program takes of other rows where it does not find the one that it looks for."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="get"),
+                args=[ast.Constant(value=str()), ast.Subscript(slice=ast.Constant(value=int())) as other],
+            ):
+                yield ast.unparse(other)
+            case ast.IfExp(test=test, body=ast.Subscript() | ast.Call(), orelse=other) if _is_of_presence(
+                test
+            ):
+                if _AGGREGATES & {part.attr for part in nodes(other, ast.Attribute)}:
+                    yield ast.unparse(other)
+
+
+def _is_of_presence(test: ast.expr) -> bool:
+    """Return whether a condition asks whether something was found."""
+    match test:
+        case (
+            ast.Call(func=ast.Name(id="len"))
+            | ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr="empty"))
+            | ast.Compare(
+                left=ast.Call(func=ast.Name(id="len")), ops=[ast.Gt()], comparators=[ast.Constant(value=0)]
+            )
+        ):
+            return True
+    return False
 
 
 def _made_up(tree: ast.AST) -> Iterator[str]:
@@ -139,6 +174,9 @@ def _is_only_read(tree: ast.AST, name: str) -> bool:
             case (
                 ast.Compare(left=ast.Constant(value=str() as text), ops=[ast.In() | ast.NotIn()])
                 | ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as text), *_])
+                | ast.Assign(
+                    targets=[ast.Subscript(slice=ast.Constant(value=str() as text))], value=ast.Constant()
+                )
             ):
                 read.append(text)
     return read.count(name) == sum(constant.value == name for constant in nodes(tree, ast.Constant))

@@ -151,10 +151,12 @@ def _in_english(query: str, values: Mapping[str, Any]) -> str:
 
 
 def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any], shown: str) -> Verdict | None:
-    asked = _in_english(query, values)
     if not shown:
         return None
-    reason = unread_column(query, code, shown) or (unanswered_subject(asked, code, shown) if asked else "")
+    asked = _in_english(query, values)
+    reason = unread_column(query, code, shown) or unanswered_subject(
+        asked or query, code, shown, is_english=bool(asked)
+    )
     return Verdict("failed", "provenance", reason) if reason else None
 
 

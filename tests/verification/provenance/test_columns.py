@@ -473,6 +473,17 @@ def test_a_guess_by_the_last_letter_of_a_name_is_told() -> None:
         assert unnamed_selection(query, code, Given(query), OWNERS) == ""
 
 
+def test_the_first_rows_belong_to_a_table() -> None:
+    code = "df = pd.read_excel('a.xlsx', skiprows=3)\ndf = df.iloc[1:]\nprint(df.n.sum())"
+    assert "selects `df.iloc[1:]`" in unnamed_selection("What is the total?", code, Given(""), OWNERS)
+    for query, kept in (
+        ("What is the total without the first row?", code),
+        ("What is the total?", code.replace("iloc[1:]", "iloc[:-1]")),
+        ("What are the others?", code.replace("df.iloc[1:]", "df.sort_values('n').iloc[1:]")),
+    ):
+        assert unnamed_selection(query, kept, Given(""), OWNERS) == ""
+
+
 def test_a_column_that_is_taken_by_its_place_is_one_like_others() -> None:
     for code in ("print(df[df.columns[-1]].mean())", "print(df.iloc[:, 2].mean())"):
         assert "used the column rain" in unanswered_subject("What is the mean humidity?", code, WEATHER)
@@ -498,6 +509,58 @@ def test_a_column_that_is_not_there_has_no_stand_in(code: str) -> None:
     expected = "Nothing in the data is called discount; the program goes on without it. There are: yr, kind, item, price."
     assert unread_column(query, READ + code, TILL) == expected
     assert unread_column(query, READ + code, TILL.replace("yr", "discount")) == ""
+
+
+OTHER_ROWS = {
+    "the first one": "city = cities.get('Lyon', list(cities.values())[0])\nprint(city)",
+    "the mean of all": "print(found['n'].iloc[0] if len(found) else df['n'].mean())",
+    "the last one": "print(found['n'].sum() if not found.empty else df['n'].iloc[-1])",
+}
+OWN_ROWS = {
+    "another name of a column": "print([r.get('total', r['sum']) for r in rows])",
+    "a default": "print(counts.get('Lyon', 0))",
+    "words": "print(found['n'].iloc[0] if len(found) else 'not there')",
+    "the parts of a text": "print(parts[1] if len(parts) > 1 else parts[0])",
+    "a median": "print(n[len(n) // 2] if len(n) % 2 else (n[0] + n[1]) / 2)",
+}
+
+
+@pytest.mark.parametrize("code", OTHER_ROWS.values(), ids=OTHER_ROWS)
+def test_rows_in_place_of_those_that_are_not_there_are_told(code: str) -> None:
+    assert "which the question does not name" in unread_column("What of Lyon?", code, OWNERS)
+
+
+@pytest.mark.parametrize("code", OWN_ROWS.values(), ids=OWN_ROWS)
+def test_rows_and_what_is_said_without_any_are_not(code: str) -> None:
+    assert unread_column("What of Lyon?", code, OWNERS) == ""
+
+
+def test_a_column_that_is_made_of_zeros_where_it_is_missing_is_told() -> None:
+    code = "if 'returns' not in df.columns:\n    df['returns'] = 0\nprint(df['returns'].sum())"
+    assert "goes on without it" in unread_column("How many returns?", f"{READ}{code}", OWNERS)
+
+
+ANYWHERE = {
+    "age": (
+        "Quel est l'âge moyen des adhérents ?",
+        "columns: `nom` (text), `cotisation` (int)",
+        "cotisation",
+    ),
+    "wiek": ("Jaki jest średni wiek pacjentów?", "columns: `pacjent` (text), `wizyty` (int)", "wizyty"),
+    "salary": ("Wie hoch ist das Gehalt im Mittel?", "columns: `name` (text), `jahre` (int)", "jahre"),
+    "rating": (
+        "¿Qué tienda tiene la mejor valoración?",
+        "columns: `tienda` (text), `ventas` (int)",
+        "ventas",
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "profile", "column"), ANYWHERE.values(), ids=ANYWHERE)
+def test_what_is_missing_is_told_in_some_other_languages(query: str, profile: str, column: str) -> None:
+    code = f"print(df['{column}'].mean())"
+    assert f"used the column {column}" in unanswered_subject(query, code, profile, is_english=False)
+    assert unanswered_subject("Wie schnell ist fast jeder?", code, profile, is_english=False) == ""
 
 
 HONEST = {
