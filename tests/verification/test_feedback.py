@@ -57,6 +57,23 @@ HINTS = {
         "import pandas\ndf = pandas.DataFrame({'Amount': [1]})\ndf.groupby('zzz').sum()",
         "The columns are 'Amount'",
     ),
+    "a column of a database": (
+        "import sqlite3\nc = sqlite3.connect(':memory:')\nc.execute('create table a (x, y)')\nc.execute('select z from a')",
+        "The tables are a (x, y).",
+    ),
+    "a column of a database that pandas reads": (
+        "import sqlite3, pandas\nc = sqlite3.connect(':memory:')\nc.execute('create table a (x)')\n"
+        "pandas.read_sql('select z from a', c)",
+        "The tables are a (x).",
+    ),
+    "a table of a database": (
+        "import sqlite3\nc = sqlite3.connect(':memory:')\nc.execute('select z from a')",
+        "There are no tables.",
+    ),
+    "a day that is compared with times": (
+        "import datetime, pandas\nprint(pandas.Series(pandas.to_datetime(['2023-01-01'])) < datetime.date(2023, 1, 2))",
+        "Compare with pd.Timestamp",
+    ),
     "an attribute": ("'a'.uper()", "'upper'"),
     "a column": (
         "import pandas\ndf = pandas.DataFrame({'Amount': [1]})\ndf['amount']",

@@ -28,19 +28,10 @@ MAX_CLOSE_MODULES, MIN_MODULE_SIMILARITY = 2, 0.75
 NOT_IN_WEBASSEMBLY = "WebAssembly has no threads, processes, sockets or links: write it without them."
 NO_WASI_CALLS = {"system", "fork", "pipe", "kill", "popen", "execv", "setitimer", "alarm", "dup2", "waitpid"}
 """Functions that Python lacks in WebAssembly."""
-POPULAR = (
-    "numpy",
-    "pandas",
-    "scipy",
-    "sklearn",
-    "matplotlib",
-    "sympy",
-    "polars",
-    "pyarrow",
-    "statsmodels",
-    "networkx",
-    "requests",
-)
+NOT_IN_DATABASE = re.compile(r"no such (?:column|table): ")
+DATE_OF_TIMES = "Invalid comparison between dtype=datetime64"
+WITH_TIMESTAMP = "Compare with pd.Timestamp(…), and a last day that counts as a whole with < the day after."
+POPULAR = "numpy pandas scipy sklearn matplotlib sympy polars pyarrow statsmodels networkx requests".split()
 
 
 def hint(error: BaseException, names: Json, expression: str = "") -> str:
@@ -68,6 +59,7 @@ def hint(error: BaseException, names: Json, expression: str = "") -> str:
             return names_of_module(error)
         if isinstance(error, FileNotFoundError):
             return files()
+        return database(str(error), names)
     return ""
 
 
@@ -101,7 +93,9 @@ def attributes(owner: object) -> str:
 
 
 def signature(message: str, names: Json, expression: str) -> str:
-    """Return how the function is called that got other arguments than it takes."""
+    """Return how the function is called that got other arguments than it takes, or what is compared with times."""
+    if message.startswith(DATE_OF_TIMES):
+        return WITH_TIMESTAMP
     if not WRONG_ARGUMENTS.match(message):
         return ""
     call = ast.parse(expression.strip(), mode="eval").body
@@ -208,6 +202,23 @@ def described_keys(table: object) -> str:
 
 def similarity(key: object, candidate: object) -> float:
     return difflib.SequenceMatcher(None, str(key).lower(), str(candidate).lower()).ratio()
+
+
+def database(message: str, names: Json) -> str:
+    """List the tables with their columns of the database that is open and lacks one."""
+    if not NOT_IN_DATABASE.search(message):
+        return ""
+    sqlite3 = sys.modules["sqlite3"]
+    connection = next(value for value in names.values() if type(value) is sqlite3.Connection)
+    cursor = sqlite3.Cursor(connection)
+    found = cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchmany(
+        MAX_ITEMS
+    )
+    tables = []
+    for (name,) in found:
+        columns = cursor.execute("SELECT name FROM pragma_table_info(?)", (name,)).fetchmany(MAX_ITEMS)
+        tables.append(f"{name} ({', '.join(str(column) for (column,) in columns)})")
+    return f"The tables are {', '.join(tables)}." if tables else "There are no tables."
 
 
 def modules(name: str) -> str:

@@ -143,7 +143,7 @@ def _read_book(source: Source, content: Any, sheets: list[Sheet], engine: str) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pd.ExcelFile(content, engine=cast("Any", engine)) as book:
-            sheets = sheets or _sheets_of(book)
+            sheets = sorted(sheets or _sheets_of(book), key=attrgetter("is_hidden"))
             parts = [_profile_sheet(source, book, sheet, sheets) for sheet in sheets[:MAX_SHEETS]]
     return {"facts": [plural(len(sheets), "sheet")], "parts": parts}
 
