@@ -34,6 +34,7 @@ from code_chains.verification.sanity.failure_reports import empty_output, report
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.question_values import unused_values
 
+OVER_FILES = ("mistakes", *(f"over_files{which}" for which in ("", "_more", "_third", "_fourth", "_fifth")))
 STEP = re.compile(r"<<([^=<>]+)=([^<>]+)>>")
 NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?![\w.])")
 
@@ -166,7 +167,7 @@ def main() -> None:
         map(told, ("text", "data", "assumption", "ignored")),
     )
     sets = ("over files", "cannot answer: doubted", "answer: doubted")
-    table(sets, map(doubted_over_files, ("mistakes", "over_files", "over_files_more", "over_files_third")))
+    table(sets, map(doubted_over_files, OVER_FILES))
     others = []
     if arguments.gsm:
         others.append(made_up("GSM8K, worked solutions", islice(solutions(arguments.gsm), 3000, 4200)))

@@ -133,7 +133,9 @@ _FAMILIES = {
         ),
     ),
     "speed": (
-        re.compile(r"\b(?:fast(?:er|est)?|slow(?:er|est)?|speeds?)\b"),
+        re.compile(
+            r"\b(?:fast(?:er|est)|slow(?:er|est)|how (?:fast|slow)|(?<!\dx )speeds?(?! (?:of|limit)\b))\b"
+        ),
         re.compile(
             r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|minute|second|\bmin\b|\bs(?:ec)?\b|result|finish|lap|rank"
         ),

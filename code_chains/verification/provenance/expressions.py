@@ -39,6 +39,10 @@ _KEPT = "(files)"
 _MAX_COUNT = 12
 
 
+_SIZES = ("width", "height", "length")
+"""Options of figures and tables."""
+
+
 class Expressions:
     """The origins of the expressions of a program, and of its names.
 
@@ -315,7 +319,8 @@ class Expressions:
         """Return the origins of an argument by keyword: constants are options, unless their name is that of a quantity."""
         if _is_not_constant(keyword.value):
             return self._tokens(keyword.value)
-        tokens = self._as_quantity(keyword.arg or "", keyword.value)
+        name = keyword.arg or ""
+        tokens = NONE if name in _SIZES else self._as_quantity(name, keyword.value)
         return frozenset(token for token in tokens if token.kind in (Kind.QUANTITY, Kind.PATH))
 
     def _own_function(self, node: ast.Call, function: Function, condition: Tokens) -> Tokens:

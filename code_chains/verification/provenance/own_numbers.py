@@ -25,6 +25,7 @@ _OWN = (Origin.WEAK, Origin.UNKNOWN)
 _MAX_CHOSEN, _MAX_POINTS, _MAX_SHOWN_CHARS = 12, 3, 60
 _PLAIN_SHARES = (0.5, 0.25, 0.75, 0.01, 0.001)
 """What a program may multiply with in place of a division."""
+_SIGNIFICANT = (0.05, 0.95, 0.99, 0.1, 0.9)
 
 
 def own_numbers(tree: ast.AST, given: Given) -> list[str]:
@@ -50,13 +51,15 @@ def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Itera
     for node in nodes(tree, ast.Compare):
         left, right = node.left, node.comparators[0]
         limit = named.get(right.id) if isinstance(right, ast.Name) else right
+        limit = limit.operand if isinstance(limit, ast.UnaryOp) else limit
         text = ast.unparse(node)
         match node.ops, limit:
             case [ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()], ast.Constant(value=int() | float() as value):
                 is_of_data = not isinstance(left, ast.Constant) and ast.unparse(left) not in counted
-                is_own = _is_own(value, given, least=_MAX_CHOSEN if limit is right else _MAX_POINTS)
+                least = _MAX_POINTS if isinstance(right, ast.Name) else _MAX_CHOSEN
+                is_own = _is_own(value, given, least=least) or _is_odd(value, given)
                 if is_own and is_of_data and not _OF_TIME.search(text):
-                    yield text if limit is right else f"{text} ({value})"
+                    yield f"{text} ({value})" if isinstance(right, ast.Name) else text
 
 
 def _counters(tree: ast.AST) -> Iterator[str]:
@@ -111,6 +114,11 @@ def _layout(tree: ast.AST) -> Iterator[ast.AST]:
 def _is_own(value: float, given: Given, *, least: float = _MAX_CHOSEN) -> bool:
     """Return whether nobody gave a number, which is no year and above what a program may choose."""
     return abs(value) > least and value not in YEARS and given.origin(float(value)) in _OWN
+
+
+def _is_odd(value: float, given: Given) -> bool:
+    """Return whether nobody gave a fraction, which is none of those that statistics take for significant."""
+    return bool(value % 1) and value not in _SIGNIFICANT and given.origin(float(value)) in _OWN
 
 
 def _is_share(value: float, given: Given) -> bool:

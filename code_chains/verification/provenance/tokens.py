@@ -53,7 +53,9 @@ _AVERAGE = re.compile(r"(?:^|_)(?:per|avg|average|mean)_|_per$", re.IGNORECASE)
 _OF_UNITS = re.compile(
     r"(?:second|minute|hour|day|week|month|quarter|year|period|payment|inch|inches|feet|foot|yard|ounce|oz|gram|cent|m|cm|mm|ml|kg|bit|byte|egg|item)s?"
     r"_?(?:per|in)_?(?:a_)?(?:minute|hour|day|week|month|year|foot|feet|yard|mile|pound|dollar|liter|litre|km|m|kg|byte|dozen)"
-    r"|per_(?:dozen|pair|couple|duo)",
+    r"|per_(?:dozen|pair|couple|duo)"
+    r"|(?:lit(?:re|er)|pint|quart|cup|ml|cl)s?_?(?:per|in)_?(?:an?_|uk_|us_|imp(?:erial)?_)*(?:gallon|pint|quart|lit(?:re|er)|cup)"
+    r"|[cdkm]?m[23]_?(?:per|in)_?(?:an?_)?(?:[cdk]?m[23]|hectare|ha|acre|lit(?:re|er))",
     re.IGNORECASE,
 )
 """Names of factors between units."""

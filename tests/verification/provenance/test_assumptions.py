@@ -151,6 +151,8 @@ OWN = {
     "a wage": ("df['wage'] = 15 * df['hours']", ("15 * df['hours']",)),
     "prices by kind": ("FEES = {'adult': 60, 'child': 35}\nprint(FEES)", ("FEES = {'adult': 60, 'child': 35}",)),
     "a limit under a name": ("LARGE = 40\nprint((df['total'] > LARGE).sum())", ("df['total'] > LARGE (40)",)),
+    "a small limit": ("LIMIT = 0.25\nprint([r for r in rows if r['nh3'] > LIMIT])", ("r['nh3'] > LIMIT (0.25)",)),
+    "a negative limit": ("print([r for r in rows if float(r[5]) < -2.5])", ("float(r[5]) < -2.5",)),
     "a limit for a variable": ("scores = df['score']\nprint((scores >= 50).sum())", ("scores >= 50",)),
 }  # fmt: skip
 USUAL = {
@@ -162,6 +164,7 @@ USUAL = {
     "places in a figure": "ax.text(0, 1.02 * top, 'x')\nax.text(0, top + 0.02 * top, 'y')",
     "a bar of signs": "print('#' * int(value / top * 40))",
     "a line": "WIDTH = 40\nprint('-' * WIDTH)",
+    "significance": "print([c for c in columns if tests[c].pvalue < 0.05])",
     "a loop": "for i in range(90):\n    if i > 40:\n        print(i)",
     "a length": "n = len(df)\nif n > 20:\n    print(df.head())",
     "minutes": "print(df['hours'] * 60)",
