@@ -17,10 +17,12 @@ SETTING = re.compile(
     re.I,
 )
 """Names of what a program may choose by itself."""
-_OF_TIME = re.compile(
-    r"hour|day|month|year|time|date|len\(|age\b|std\(|corr|edad|alter|idade|leeftijd|wiek|возраст",
+_WITH_LIMITS = re.compile(
+    r"hour|day|month|year|time|date|len\(|age\b|std\(|corr|edad|alter|idade|leeftijd|wiek|возраст"
+    r"|\b(?:r2?|p|z|rho)\)? [<>]|p_?val",
     re.IGNORECASE,
 )
+"""Times, ages, and statistics, of which everybody knows the limits."""
 _OWN = (Origin.WEAK, Origin.UNKNOWN)
 _MAX_CHOSEN, _MAX_POINTS, _MAX_SHOWN_CHARS = 12, 3, 60
 _PLAIN_SHARES = (0.5, 0.25, 0.75, 0.01, 0.001)
@@ -58,7 +60,7 @@ def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Itera
                 is_of_data = not isinstance(left, ast.Constant) and ast.unparse(left) not in counted
                 least = _MAX_POINTS if isinstance(right, ast.Name) else _MAX_CHOSEN
                 is_own = _is_own(value, given, least=least) or _is_odd(value, given)
-                if is_own and is_of_data and not _OF_TIME.search(text):
+                if is_own and is_of_data and not _WITH_LIMITS.search(text):
                     yield f"{text} ({value})" if isinstance(right, ast.Name) else text
 
 

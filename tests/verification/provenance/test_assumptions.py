@@ -165,6 +165,8 @@ USUAL = {
     "a bar of signs": "print('#' * int(value / top * 40))",
     "a line": "WIDTH = 40\nprint('-' * WIDTH)",
     "significance": "print([c for c in columns if tests[c].pvalue < 0.05])",
+    "a correlation": "print('strong' if abs(r) > 0.7 else 'weak')",
+    "units of areas": "CM2_PER_M2 = 10000\nprint(df['cm2'] / CM2_PER_M2)",
     "a loop": "for i in range(90):\n    if i > 40:\n        print(i)",
     "a length": "n = len(df)\nif n > 20:\n    print(df.head())",
     "minutes": "print(df['hours'] * 60)",
