@@ -55,6 +55,13 @@ def autofix(outcome: Mapping[str, Any], context: str = "", profiles: str = "") -
     tree = parse(outcome["code"])
     if tree is None or not tree.body:
         return None
+    # Integers of more than 4300 digits and expressions that are nested very deeply have no text.
+    with suppress(ValueError, RecursionError):
+        return _fixed(outcome, tree, context, profiles)
+    return None
+
+
+def _fixed(outcome: Mapping[str, Any], tree: ast.Module, context: str, profiles: str) -> FixedProgram | None:
     if undefined := _undefined(outcome):
         fixed = _with_missing_imports(outcome, tree, undefined, context)
         return fixed or _with_reading(outcome, tree, undefined, profiles)
@@ -128,9 +135,7 @@ def _with_columns(outcome: Mapping[str, Any], profiles: str) -> FixedProgram | N
         if column := known.get(_plain(node.value)):
             fixes.append(f"named the column {column!r}")
             node.value = column
-    with suppress(ValueError):  # An integer of more than 4300 digits.
-        return FixedProgram(ast.unparse(tree), tuple(dict.fromkeys(fixes))) if fixes else None
-    return None
+    return FixedProgram(ast.unparse(tree), tuple(dict.fromkeys(fixes))) if fixes else None
 
 
 def _plain(name: str) -> str:
@@ -209,9 +214,8 @@ def _with_output(code: str) -> FixedProgram | None:
         return FixedProgram(f"{code.rstrip()}\nprint({name})\n", (f"printed `{name}` at the end",))
     if isinstance(last, ast.Expr) and last is not tree.body[-1]:
         last.value = ast.Call(ast.Name("print", ast.Load()), [last.value], [])
-        with suppress(ValueError):  # An integer of more than 4300 digits.
-            fixed = ast.unparse(ast.fix_missing_locations(tree))
-            return FixedProgram(fixed, ("printed the last expression",))
+        fixed = ast.unparse(ast.fix_missing_locations(tree))
+        return FixedProgram(fixed, ("printed the last expression",))
     return None
 
 

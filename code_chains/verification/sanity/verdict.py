@@ -118,6 +118,13 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     """Return the verdict on a program that makes up what it shows; None if it is not known to."""
     if has_vast_numbers(parse(code) or ast.Module([], [])):
         return None
+    try:
+        return _followed(query, code, values)
+    except RecursionError:  # Expressions that are nested very deeply.
+        return None
+
+
+def _followed(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
     variables, context = values.get("variables") or {}, values.get("context") or ""
     examples = context.examples if isinstance(context, FencedText) else str(context)
     texts = [str(values.get(key) or "") for key in _GIVEN_KEYS]
