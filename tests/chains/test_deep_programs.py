@@ -17,6 +17,7 @@ PROGRAMS = {
     "multiplied": f"{READ}print(({DEEP}) * 0.15)",
     "looked up": f"{READ}print({{}}.get('x', ({DEEP},)[0]))",
     "beside a wrong column": f"{READ}print(df['Sales'], {DEEP})",
+    "a set": f"{READ}print({{1, 2}}{'.union({3})' * 500})",
     "in a branch": f"{READ}if x:\n    {DEEP}",
     "without what it reads": f"{READ.partition('df =')[2]}print({DEEP})",
 }

@@ -29,6 +29,9 @@ FINE = {
     "a time": "df[df['at'] <= '2023-05-12 23:59:59']",
     "days of times": "df[df['at'].dt.date <= date(2023, 5, 12)]",
     "an equal text": "df[df['day'] == '01/04/2023']",
+    "a version": "df[df['v'] > '1.2.10']",
+    "a day that begins with its year": "df[df['day'] > '24-01-05']",
+    "times that are days now": "df['at'] = pd.to_datetime(df['at']).dt.normalize()\ndf[df['at'] <= '2023-04-30']",
     "no day": "df[df['name'] >= 'M']",
     "no program": "df[",
 }

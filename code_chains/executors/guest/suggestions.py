@@ -209,7 +209,7 @@ def database(message: str, names: Json) -> str:
     if not NOT_IN_DATABASE.search(message):
         return ""
     sqlite3 = sys.modules["sqlite3"]
-    connection = next(value for value in names.values() if type(value) is sqlite3.Connection)
+    (connection,) = {value for value in names.values() if type(value) is sqlite3.Connection}
     cursor = sqlite3.Cursor(connection)
     found = cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchmany(
         MAX_ITEMS

@@ -39,6 +39,7 @@ LATE_DAY = re.compile(r"^(?:1[3-9]|[23]\d)\D|^\d{1,2}\D(?:1[3-9]|[23]\d)\D")
 """What tells whether numbers are codes or have units, and whether the day or the month comes first."""
 MAX_DAY_CHARS, DIGITS = 6, str.maketrans("123456789", "9" * 9)
 """How much of a date that takes, and what numbers of one shape differ in."""
+MAX_PADDED_CHARS = 2_000_000
 MAX_LINE_CHARS = 1150
 """A longer line would not be shown."""
 STRIP = "df.columns = df.columns.str.strip()"
@@ -225,8 +226,10 @@ def _name_arguments(table: Table, arguments: dict[str, str]) -> dict[str, str]:
 def _padding_arguments(table: Table) -> dict[str, str]:
     """Return the arguments that leave out the blanks around separators; of texts in quotes only those before them."""
     separator, names = table.layout.dialect.delimiter, table.layout.names or ()
-    is_after = any(name.endswith(" ") for name in names[:-1])
-    if not is_after or separator.isspace() or table.layout.dialect.quote in table.text.text:
+    is_after = any(name.endswith(" ") for name in names[:-1]) and not separator.isspace()
+    # Invariant: no quote follows further on, and pandas reads the file fast enough without its own reader of CSV.
+    is_seen = table.source.is_complete and len(table.text.text) <= MAX_PADDED_CHARS
+    if not is_after or not is_seen or table.layout.dialect.quote in table.text.text:
         return {"skipinitialspace": "True"}
     return {"sep": f'r" *{re.escape(separator)} *"', "engine": '"python"'}
 
@@ -262,7 +265,8 @@ def _lines(table: Table) -> list[str]:
 
 def _has_padded_names(table: Table) -> bool:
     names = list(map(attrgetter("name"), table.columns))
-    return names != list(map(str.strip, names))
+    stripped = list(map(str.strip, names))
+    return names != stripped and len(set(stripped)) == len(names)
 
 
 def _call(table: Table, arguments: Mapping[str, str], *, drops_blank: bool = True) -> str:

@@ -18,6 +18,8 @@ MAX_TEXT_CHARS = 60
 MIN_COLUMNS, MAX_TRANSPOSED = 3, 60
 """Columns of which the first may have labels, and rows that may be columns."""
 MAX_TOTAL_SHARE, MIN_DETAILS = 0.34, 3
+MIN_PADDED = 4
+"""One text in so many with blanks around it is no slip of the hand."""
 SENTINELS = (-99, -999, -9999, 999, 9999, 99999, 999999)
 """Numbers that stand for missing ones, if they are far from all others."""
 RANGES = (
@@ -158,7 +160,8 @@ def _odd_texts(texts: Sequence[str], key: str) -> Iterator[str]:
         yield f"{_some(marks)} in {key} may stand for the value above"
     if texts and all(text.startswith('="') for text in texts):
         yield f"{key} holds formulas such as {texts[0]}: df[{key}].str.strip('=\"') has their texts"
-    if padded := [text for text in texts if text != text.strip()]:
+    padded = [text for text in texts if text != text.strip()]
+    if padded and len(padded) * MIN_PADDED >= len(texts):
         yield f"{key} has blanks around texts such as {_some(padded[:1])}: df[{key}].str.strip() is without"
     spellings: dict[str, list[str]] = {}
     for text in texts:

@@ -90,7 +90,7 @@ _FAMILIES = {
         re.compile(
             r"ages?(?![a-z])|born|birth|dob|date(?![a-z])|year|since|buil|bought|purch|found|open|publ|releas|establ|vintage"
             r"|install|made|launch|plant|commission|complet|alter|edad|idade|geboren|nacim|naiss|creat|issued|receiv|submit"
-            r"|regist|admit|stamp|period|nasc|leeftijd|\beta\b|wiek|urodz|rok\b|возраст|рожд|год|年|生|datum|fecha|data\b|jahr|annee|\bano|anno|seit"
+            r"|regist|admit|stamp|period|nasc|leeftijd|\beta\b|wiek|urodz|pflanz|\banni\b|歳|才|rok\b|возраст|рожд|год|年|生|datum|fecha|data\b|jahr|annee|\bano|anno|seit"
         ),
     ),
     "calories": (re.compile(r"\bk?cal(?:s|ories)?\b"), re.compile(r"cal|energ|kj|joule|protein|carb|fat")),
@@ -118,7 +118,7 @@ _FAMILIES = {
         ),
         re.compile(
             r"salar|wage|income|pay|earn|gross|net\b|comp|amount|eur|usd|gbp|rate|[€$£]|revenue|sales|total|profit|tip|takings"
-            r"|gehalt|lohn|brutto|netto|betrag|umsatz|einnahm|erlos|gewinn|recette|ventes|ingreso|sueldo|stipend|loon|pensj|kwota|зарплат|сумма|工资|給料|给料"
+            r"|gehae?lt|lohn|remuner|provision|verdienst|\bsold|brutto|netto|betrag|umsatz|einnahm|erlos|gewinn|recette|ventes|ingreso|sueldo|stipend|loon|pensj|kwota|зарплат|сумма|工资|給料|给料"
         ),
     ),
     "rating": (
@@ -128,7 +128,7 @@ _FAMILIES = {
             r"|\b(?:avaliaca|beoordeling|ocen[aey]\b)|рейтинг|оценк|评分|評価"
         ),
         re.compile(
-            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb|quality|level|value|punkt|valor|calif|valut"
+            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb|quality|level|value|punkt|valor|calif|valut|stern|etoile|estrell|stell|stopi|gwiazd"
             r"|voto|avali|beoord|ocen|рейт|оцен|评|評|点"
         ),
     ),

@@ -13,7 +13,8 @@ from code_chains.verification.numbers import mantissa
 from code_chains.verification.provenance.given import Given, Origin
 
 SETTING = re.compile(
-    r"^n$|interval|seed|\biter|_iter|precision|toler|step|limit|bins|size|digits|width|height|font|dpi|epoch|trial|sample|attempt|max|min",
+    r"^n$|interval|seed|\biter|_iter|precision|toler|step|limit|bins|size|digits|width|height|font|dpi"
+    r"|epoch|trial|sample|attempt|max|min|alpha|smooth|margin|scale",
     re.I,
 )
 """Names of what a program may choose by itself."""
@@ -23,8 +24,9 @@ _WITH_LIMITS = re.compile(
     re.IGNORECASE,
 )
 """Times, ages, and statistics, of which everybody knows the limits."""
+_LOOKS = ("s", "c", "color", "alpha", "rotation", "pad", "rot")
 _OWN = (Origin.WEAK, Origin.UNKNOWN)
-_MAX_CHOSEN, _MAX_POINTS, _MAX_SHOWN_CHARS = 12, 3, 60
+_MAX_CHOSEN, _MAX_POINTS, _MAX_SHOWN_CHARS, _HALF = 12, 3, 60, 28
 _PLAIN_SHARES = (0.5, 0.25, 0.75, 0.01, 0.001)
 """What a program may multiply with in place of a division."""
 _SIGNIFICANT = (0.05, 0.95, 0.99, 0.1, 0.9)
@@ -44,7 +46,7 @@ def own_numbers(tree: ast.AST, given: Given) -> list[str]:
     """
     named = constants_by_name(tree)
     shown = [*_limits(tree, given, named), *_operands(tree, given, named), *_by_text(tree, given)]
-    return [text[-_MAX_SHOWN_CHARS:] for text in shown]
+    return [text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_HALF]}…{text[-_HALF:]}" for text in shown]
 
 
 def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Iterator[str]:
@@ -75,7 +77,10 @@ def _counters(tree: ast.AST) -> Iterator[str]:
                     target=ast.Tuple(elts=[ast.Name(id=name), *_]),
                     iter=ast.Call(func=ast.Name(id="enumerate")),
                 )
-                | ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="len")))
+                | ast.Assign(
+                    targets=[ast.Name(id=name)],
+                    value=ast.Call(func=ast.Name(id="len") | ast.Attribute(attr="len")),
+                )
             ):
                 yield name
 
@@ -88,12 +93,12 @@ def _operands(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Ite
             value = named.get(side.id) if isinstance(side, ast.Name) else side
             match value:
                 case ast.Constant(value=int() | float() as number) if not isinstance(other, ast.Constant):
-                    is_norm = side is not value and not SETTING.search(ast.unparse(side))
-                    is_factor = isinstance(node.op, ast.Mult)
+                    name = side.id if isinstance(side, ast.Name) else ""
                     is_amount = _is_own(number, given) and mantissa(number) != 1
-                    if is_norm and is_amount:
-                        yield f"{ast.unparse(side)} = {number}"
-                    elif is_factor and (is_amount or _is_share(number, given)):
+                    is_factor = isinstance(node.op, ast.Mult) and (is_amount or _is_share(number, given))
+                    if name and (is_amount or is_factor) and not SETTING.search(name):
+                        yield f"{name} = {number}"
+                    elif is_factor and not name:
                         yield ast.unparse(node)
 
 
@@ -109,7 +114,9 @@ def _layout(tree: ast.AST) -> Iterator[ast.AST]:
                 )
             ):
                 yield from ast.walk(node)
-            case ast.keyword(arg=str() as name) if SETTING.search(name):
+            case ast.BinOp(left=ast.Call(func=ast.Name(id="len")), op=ast.Mult()):  # A part of the rows.
+                yield node
+            case ast.keyword(arg=str() as name) if SETTING.search(name) or name in _LOOKS:
                 yield from ast.walk(node)
 
 
@@ -131,7 +138,9 @@ def _by_text(tree: ast.AST, given: Given) -> Iterator[str]:
     """Yield tables of numbers by texts, as of prices: not the places of months, nor points."""
     for node in nodes(tree, ast.Assign):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=keys, values=values)):
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=keys, values=values)) if (
+                not SETTING.search(name)
+            ):
                 texts = [key.value for key in keys if isinstance(key, ast.Constant)]
                 numbers = [value.value for value in values if isinstance(value, ast.Constant)]
                 if len(texts) == len(numbers) == len(keys) > 1 and _is_own_table(texts, numbers, given):
@@ -140,7 +149,7 @@ def _by_text(tree: ast.AST, given: Given) -> Iterator[str]:
 
 def _is_own_table(texts: Sequence[object], numbers: Sequence[object], given: Given) -> bool:
     """Return whether each text stands for a number, and one of these was not given."""
-    if not all(isinstance(text, str) and len(text) > 1 and not SETTING.match(text) for text in texts):
+    if not all(isinstance(text, str) and len(text) > 2 and not SETTING.match(text) for text in texts):
         return False
     values = sorted(float(number) for number in numbers if isinstance(number, int | float))
     is_order = all(second - first == 1 for first, second in itertools.pairwise(values))

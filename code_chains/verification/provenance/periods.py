@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from calendar import day_name, month_name
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from code_chains.analysis.columns import comparisons
-from code_chains.analysis.parsing import nodes
+from code_chains.analysis.parsing import nodes, texts_in
 from code_chains.verification.letters import folded
 
 DAYS, MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
@@ -22,6 +22,13 @@ _RELATIVE = re.compile(
 """Words by which a question asks for another year than it names."""
 _COLUMN = re.compile(r"`([^`\n]{1,100})` \(([^()]*)\)")
 """A column as a profile shows it: its name, and its type with a range or some values."""
+_PERIOD = re.compile(
+    r"years?|dates?|days?|months?|weekdays?|periods?|time(?:stamp)?|datetime|ts|jahr|datum|tag|monat|wochentag|annee|jour|mois"
+    r"|fecha|ano|dia|mes|anno|data|giorno|mese|jaar|dag|maand|rok|dzien|miesiac|tarih|yil|ay|gun|год|дата|день|месяц|年度?|月|日[期付]?"
+)
+"""What a column is called that says when the rest of its row was."""
+_IN_PART = re.compile(r"\bmore\b|different|[a-z]{3,} ?[-–] ?[a-z]{3,}")
+"""Values of which a profile shows some, and ranges of days."""
 _OF_YEARS = re.compile(r"year|jahr|annee|\bano\b|anno|jaar|\brok\b|год|yil|年")
 _YEAR_SHOWN = re.compile(r"(?<![\d.])((?:19|20)\d\d)(?=-\d\d|,|$| to )")
 _PICKING = re.compile(
@@ -54,22 +61,37 @@ def _other_name(asked: str, tree: ast.AST, profile: str) -> str:
     places = [*(node.slice for node in nodes(tree, ast.Subscript)), *nodes(tree, ast.Compare)]
     constants = (part.value for place in places for part in nodes(place, ast.Constant))
     found = folded(" ".join(text for text in constants if isinstance(text, str)))
-    values = folded(" ".join(shown for _, shown in _COLUMN.findall(profile) if shown.startswith("text")))
     for names in (DAYS, MONTHS):
         wanted, read = ([name for name in names if has_word(text, name)] for text in (asked, found))
         if wanted and read and not set(wanted) & set(read):
             return _reads(read[0].title(), wanted[0].title())
-        shown = [name for name in names if re.search(rf"\b(?:{name}|{name[:3]})\b", values)]
-        is_sure = len(wanted) == 1 and len(shown) > 1 and "more" not in values and "different" not in values
-        if is_sure and wanted[0] not in shown and (wanted[0] != "may" or _MAY.search(asked)):
-            place = names.index(wanted[0])
-            used = [
-                word
-                for word in _used(tree)
-                if wanted[0][:3] in folded(word) or word in (str(place), str(place + 1))
-            ]
-            return "" if used else _reads(", ".join(map(str.title, shown)), wanted[0].title())
+        is_sure = len(wanted) == 1 and (wanted[0] != "may" or _MAY.search(asked))
+        if is_sure and (reason := _dropped_name(wanted[0], names, tree, profile)):
+            return reason
     return ""
+
+
+def _dropped_name(wanted: str, names: Sequence[str], tree: ast.AST, profile: str) -> str:
+    """Return as a sentence that a program has a weekday or month in a label alone, though its data shows others."""
+    used, place = [folded(text) for text in _used(tree)], names.index(wanted)
+    numbers = re.compile(rf"(?<!\d)0?(?:{place}|{place + 1})(?!\d)")
+    if any(wanted[:3] in text or numbers.search(text) for text in used):
+        return ""
+    for values in map(folded, _values_of_periods(tree, profile)):
+        shown = [name for name in names if re.search(rf"\b(?:{name}|{name[:3]})\b", values)]
+        is_whole = len(shown) > 1 and not _IN_PART.search(values)
+        if is_whole and wanted not in shown:
+            return _reads(", ".join(map(str.title, shown)), wanted.title())
+    return ""
+
+
+def _values_of_periods(tree: ast.AST, profile: str) -> Iterator[str]:
+    """Yield what a profile shows of the columns that hold periods: they are called so, or a program reads them."""
+    read = set(texts_in(tree)) | {node.attr for node in nodes(tree, ast.Attribute)}
+    for name, shown in _COLUMN.findall(profile):
+        is_period = not shown.startswith(("int", "float")) or _OF_YEARS.search(folded(name))
+        if is_period and (name in read or _PERIOD.fullmatch(folded(name))):
+            yield shown
 
 
 def _other_year(asked: str, tree: ast.AST) -> str:
@@ -84,23 +106,24 @@ def _other_year(asked: str, tree: ast.AST) -> str:
 
 def _dropped_year(asked: str, tree: ast.AST, profile: str) -> str:
     """Return as a sentence which year a program has in a label alone, though its data has others; empty if there is none."""
-    wanted, shown = set(_YEAR.findall(asked)), set(_years_shown(profile))
-    if len(wanted) != 1 or _RELATIVE.search(asked) or not shown - wanted:
+    wanted = set(_YEAR.findall(asked))
+    if len(wanted) != 1 or _RELATIVE.search(asked) or wanted & set(_years_in(" ".join(_used(tree)))):
         return ""
-    year, first, last = wanted.pop(), min(shown), max(shown)
+    year = wanted.pop()
+    shown = [years for values in _values_of_periods(tree, profile) if (years := _YEAR_SHOWN.findall(values))]
+    if not shown or {year} in map(set, shown):  # All is of that year.
+        return ""
+    first, last = min(shown[0]), max(shown[0])
     may_be_picked = first <= year <= last and _PICKING.search(ast.unparse(tree))
-    return "" if may_be_picked or year in " ".join(_used(tree)) else _reads(f"{first} to {last}", year)
+    return "" if may_be_picked else _reads(f"{first} to {last}", year)
 
 
 def _reads(read: str, wanted: str) -> str:
     return f"The program reads {read}, and the question asks for {wanted}."
 
 
-def _years_shown(profile: str) -> Iterator[str]:
-    """Yield the years that columns of dates and of years hold."""
-    for name, shown in _COLUMN.findall(profile):
-        if not shown.startswith("int") or _OF_YEARS.search(folded(name)):
-            yield from _YEAR_SHOWN.findall(shown)
+def _years_in(text: str) -> list[str]:
+    return re.findall(r"(?:19|20)\d\d", text)
 
 
 def _used(tree: ast.AST) -> Iterator[str]:
@@ -110,4 +133,10 @@ def _used(tree: ast.AST) -> Iterator[str]:
         if isinstance(call.func, ast.Name) and call.func.id == "print":
             labels.update(call.args)
     yield from (str(node.value) for node in nodes(tree, ast.Constant) if node not in labels)
+    for node in nodes(tree, ast.BinOp):
+        match node:
+            case ast.BinOp(
+                ast.Constant(value=int() as first), ast.Add(), ast.Constant(value=int() as second)
+            ):
+                yield str(first + second)
     yield from (node.attr for node in nodes(tree, ast.Attribute))

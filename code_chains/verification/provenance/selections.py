@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import nodes, parse, texts_in
+from code_chains.analysis.parsing import parse, texts_in
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.given import Given, Origin
 from code_chains.verification.provenance.periods import DAYS, MONTHS, has_word, unread_period
@@ -23,10 +23,11 @@ _CALENDAR = frozenset([*DAYS, *MONTHS])
 _SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
 _VOWELS = ("a", "e", "i", "o", "y")
 _OF_LETTERS = re.compile(
-    r"end|letter|last|vowel|\W[aeioy]['\"”]|termin|finis|letra|lettre|letter|buchst|suffix|букв|harf|字"
+    r"\bend(?:s|ing|ings)?\b|\blast letter|\bletters?\b|vowel|noun|plural|\bwords?\b|rhym|\W[aeioy]['\"”]|termin"
+    r"|finis|letra|lettre|buchst|endung|\bende[tn]\b|suffix|букв|harf|字"
 )
 _LEAVING_OUT = re.compile(
-    r"first|skip|except|header|without|\bbut\b|second|ignor|exclu|leav|erste|ohne|premi|sauf|primer|salvo|prim[ao]|senza|перв"
+    r"first|skip|except|header|without|\bbut\b|second|ignor|exclu|leav|erste|ohne|premi|sauf|primer|salvo|prim[ao]|senza|перв|units?\b|below|einheit|unite|unidad"
 )
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
@@ -80,22 +81,25 @@ def _chosen_by_ending(asked: str, tree: ast.AST) -> str:
     return ""
 
 
-def _first_rows(asked: str, tree: ast.AST) -> str:
-    """Return as a sentence that the first rows of a table are left out as it was read, as if they were none."""
-    tables = set()
-    for node in nodes(tree, ast.Assign):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=method))):
-                if method.startswith("read_"):
-                    tables.add(name)
-            case ast.Assign(
-                targets=[ast.Name(id=name)],
-                value=ast.Subscript(
-                    value=ast.Attribute(value=ast.Name(id=read), attr="iloc"),
-                    slice=ast.Slice(lower=ast.Constant(value=int()), upper=None, step=None),
+def _first_rows(asked: str, tree: ast.Module) -> str:
+    """Return as a sentence that the first rows of a table are left out as soon as it is read, as if they were none."""
+    if _LEAVING_OUT.search(asked):
+        return ""
+    for read, dropped in itertools.pairwise(tree.body):
+        match read, dropped:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=method))),
+                ast.Assign(
+                    targets=[ast.Name()],
+                    value=ast.Subscript(
+                        value=ast.Attribute(value=ast.Name(id=table), attr="iloc"),
+                        slice=ast.Slice(lower=ast.Constant(value=int()), upper=None, step=None),
+                    ),
                 ),
-            ) if name == read and read in tables and not _LEAVING_OUT.search(asked):
-                return f"The program selects `{ast.unparse(node.value)}`, which the question does not name."
+            ) if name == table and method.startswith("read_"):
+                return (
+                    f"The program selects `{ast.unparse(dropped.value)}`, which the question does not name."
+                )
     return ""
 
 

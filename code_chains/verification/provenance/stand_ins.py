@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from code_chains.analysis.columns import columns_of
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import names_in, nodes, parse, texts_in
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.columns import listed
 from code_chains.verification.provenance.synonyms import holds, parts
@@ -20,6 +20,9 @@ _CHANCE = words("random rand randint randn randrange uniform normal gauss choice
 _REGROUPING = words("groupby value_counts pivot pivot_table unstack crosstab sum count to_dict T")
 """What makes columns or keys of values."""
 _AGGREGATES = words("mean median max min mode sum iloc")
+_SAYS_WHAT_ELSE = re.compile(
+    r"\b(?:if|otherwise|else|or all|unless|wenn|falls|sonst|si|sino|sinon|se|altrimenti|jesli)\b"
+)
 _LEFT_TO_CHANCE = re.compile(r"random|chance|simulat|assign|draw|shuffl|\blots?\b|pick")
 
 
@@ -41,57 +44,78 @@ def unread_column(query: str, code: str, profile: str) -> str:
     tree, shown, asked, columns = parse(code), folded(profile), folded(query), columns_of(profile)
     if tree is None:
         return ""
-    if other := next(_other_rows(tree), ""):
+    if other := "" if _SAYS_WHAT_ELSE.search(asked) else next(_other_rows(tree, asked), ""):
         return f"The program selects `{other}`, which the question does not name."
     if not columns or _PARTLY_SHOWN.search(profile):
         return ""
     stand_ins = _stand_ins(tree, set(_tables(tree)))
     missing = (name for name, stand_in in stand_ins if _is_only_read(tree, name) and not _says(stand_in))
-    made_up = () if _LEFT_TO_CHANCE.search(asked) else _made_up(tree)
+    made_up = () if _LEFT_TO_CHANCE.search(asked) else _made_up(tree, asked)
     for name in (*missing, *made_up):
         if folded(name) not in shown and any(holds(asked, part) for part in parts(name)):
             return f"Nothing in the data is called {name}; the program goes on without it. There are: {listed(columns)}."
     return ""
 
 
-def _other_rows(tree: ast.AST) -> Iterator[str]:
-    """Yield what a program takes of other rows where it does not find the one that it looks for."""
+def _other_rows(tree: ast.AST, asked: str) -> Iterator[str]:
+    """Yield what a program takes of other rows where it does not find those that it selects."""
+    selected = {name for node in nodes(tree, ast.Assign) for name in _selection(node)}
     for node in ast.walk(tree):
         match node:
             case ast.Call(
-                func=ast.Attribute(attr="get"),
-                args=[ast.Constant(value=str()), ast.Subscript(slice=ast.Constant(value=int())) as other],
-            ):
-                yield ast.unparse(other)
-            case ast.IfExp(test=test, body=ast.Subscript() | ast.Call(), orelse=other) if _is_of_presence(
-                test
+                func=ast.Attribute(value=ast.Name(id=table), attr="get"),
+                args=[
+                    ast.Constant(value=str() as key),
+                    ast.Subscript(slice=ast.Constant(value=int())) as other,
+                ],
+            ) if table in names_in(other) and not any(texts_in(other)):
+                if any(holds(asked, part) for part in parts(key)):
+                    yield ast.unparse(other)
+            case ast.IfExp(test=test, body=ast.Subscript() | ast.Call(), orelse=other) if (
+                _tested_for_rows(test) in selected
             ):
                 if _AGGREGATES & {part.attr for part in nodes(other, ast.Attribute)}:
                     yield ast.unparse(other)
 
 
-def _is_of_presence(test: ast.expr) -> bool:
-    """Return whether a condition asks whether something was found."""
+def _selection(node: ast.Assign) -> Iterator[str]:
+    """Yield the name that an assignment gives to rows of a table that are compared with something."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if any(
+            any(nodes(part.slice, ast.Compare)) for part in nodes(value, ast.Subscript)
+        ):
+            yield name
+
+
+def _tested_for_rows(test: ast.expr) -> str:
+    """Return the name of what a condition asks whether it has rows; empty for other conditions."""
     match test:
         case (
-            ast.Call(func=ast.Name(id="len"))
-            | ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr="empty"))
+            ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)])
+            | ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(value=ast.Name(id=name), attr="empty"))
             | ast.Compare(
-                left=ast.Call(func=ast.Name(id="len")), ops=[ast.Gt()], comparators=[ast.Constant(value=0)]
+                left=ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]),
+                ops=[ast.Gt()],
+                comparators=[ast.Constant(value=0)],
             )
         ):
-            return True
-    return False
+            return name
+    return ""
 
 
-def _made_up(tree: ast.AST) -> Iterator[str]:
-    """Yield the columns that a program adds by chance, or with one value of its own for all."""
+def _made_up(tree: ast.AST, asked: str) -> Iterator[str]:
+    """Yield the columns that a program adds by chance, or with one value of its own for all, other than to count by."""
     for node in nodes(tree, ast.Assign):
         match node:
             case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str() as name))], value=value):
                 called = {getattr(part.func, "attr", "") for part in nodes(value, ast.Call)}
                 is_chance = bool(called & _CHANCE) and not any(nodes(value, ast.Subscript))
-                is_same = isinstance(value, ast.Constant) and value.value and _times_written(tree, name) == 1
+                is_own = isinstance(value, ast.Constant) and value.value not in (0, 1, None, "")
+                is_same = (
+                    is_own
+                    and _times_written(tree, name) == 1
+                    and folded(ast.unparse(value).strip("'")) not in asked
+                )
                 if is_chance or is_same:
                     yield name
 

@@ -10,7 +10,8 @@ from code_chains.analysis.columns import constants_by_name
 from code_chains.analysis.parsing import nodes, parse
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_DAY_TEXT = re.compile(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\s*")
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+_DAY_TEXT = re.compile(rf"\s*{_DAY}([./-]){_DAY}\1\d{{4}}\s*|{_DAY}/{_DAY}/\d\d|\d\d\.\d\d\.\d\d")
 _WHOLE_DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
 _CONVERTING = re.compile(
     r"to_datetime|strptime|parse_dates|fromisoformat|Timestamp|date_parser|dateutil|dayfirst|to_date"
@@ -33,7 +34,9 @@ def misread_days(code: str, profile: str) -> str:
     tree = parse(code)
     if tree is None:
         return ""
-    compared, timed = list(_compared(tree)), set(_TIMES.findall(profile))
+    compared = list(_compared(tree))
+    # A column that is assigned may have no times any more.
+    timed = set(_TIMES.findall(profile)) - set(_assigned(tree))
     for _, _, text in compared:
         if _DAY_TEXT.fullmatch(text) and not _CONVERTING.search(code):
             return (
@@ -46,6 +49,13 @@ def misread_days(code: str, profile: str) -> str:
                 if _WHOLE_DAY.fullmatch(text):
                     return f"`{column}` has times, so that of {text} only midnight counts: compare with < the day after."
     return ""
+
+
+def _assigned(tree: ast.AST) -> Iterator[str]:
+    for node in nodes(tree, ast.Subscript):
+        match node:
+            case ast.Subscript(slice=ast.Constant(value=str() as name), ctx=ast.Store()):
+                yield name
 
 
 def _compared(tree: ast.AST) -> Iterator[tuple[ast.expr, bool, str]]:

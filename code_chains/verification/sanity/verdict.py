@@ -66,6 +66,13 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
             `session` and `session_variables`.
         code: The program.
     """
+    try:
+        return _verdict(values, code)
+    except RecursionError:  # Expressions that are nested very deeply.
+        return None
+
+
+def _verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     query, execution = str(values.get("query") or ""), values["execution"]
     has_value = values.get("answer_type") is not None
     shows_text = not has_value and not execution.artifacts
@@ -118,13 +125,6 @@ def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Ver
     """Return the verdict on a program that makes up what it shows; None if it is not known to."""
     if has_vast_numbers(parse(code) or ast.Module([], [])):
         return None
-    try:
-        return _followed(query, code, values)
-    except RecursionError:  # Expressions that are nested very deeply.
-        return None
-
-
-def _followed(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
     variables, context = values.get("variables") or {}, values.get("context") or ""
     examples = context.examples if isinstance(context, FencedText) else str(context)
     texts = [str(values.get(key) or "") for key in _GIVEN_KEYS]
@@ -160,11 +160,12 @@ def _in_english(query: str, values: Mapping[str, Any]) -> str:
 def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any], shown: str) -> Verdict | None:
     if not shown:
         return None
+    if reason := unread_column(query, code, shown):
+        return Verdict("failed", "provenance", reason)
     asked = _in_english(query, values)
-    reason = unread_column(query, code, shown) or unanswered_subject(
-        asked or query, code, shown, is_english=bool(asked)
-    )
-    return Verdict("failed", "provenance", reason) if reason else None
+    reason = unanswered_subject(asked or query, code, shown, is_english=bool(asked))
+    # Other words for columns are known less well in other languages, too little to ask again.
+    return Verdict("failed" if asked else "unverified", "provenance", reason) if reason else None
 
 
 class _Held(reprlib.Repr):

@@ -447,6 +447,23 @@ KEPT = {
     "no year": ("What was sold for 2050?", "columns: `sales` (int, 1990 to 2040)", "print(df.sales.sum())"),
     "a month by its number": ("rain in August?", MONTHLY, "print(df[df.at.dt.month == 8].mm)"),
     "a short name": ("rain in August?", MONTHLY, "print(rain.get('Aug', 'not there'))"),
+    "a column of something else": (
+        "What did cars cost in 2024?",
+        "columns: `model_year` (int, 1998 to 2023), `price` (int, 1 to 9)",
+        "print(df['price'].mean())",
+    ),
+    "another column of days": (
+        "What were sales in 2024?",
+        "columns: `expiry` (date, 2025-01-01 to 2026-01-01), `n` (int, 1 to 9)",
+        "print(df['n'].sum())",
+    ),
+    "a sum": ("How old was each in 2024?", YEARLY, "print(2000 + 24 - df['year'])"),
+    "a month in a text": ("rain in August?", MONTHLY, "print(df[df.at.str.contains('-08-')].mm)"),
+    "ranges of days": (
+        "Who works on Wednesday?",
+        "columns: `name` (text: Ann, Bo), `days` (text: Mon-Fri, Sat-Sun)",
+        "print(df[df['midweek']].name)",
+    ),
     "names of people": ("How many in August?", NAMES, "print(df[df.day.dt.month == 8].n.sum())"),
     "what may be": ("How much may it rain?", MONTHLY.replace(", May", ""), "print(df.mm.max())"),
 }
@@ -469,7 +486,12 @@ def test_a_guess_by_the_last_letter_of_a_name_is_told() -> None:
     code = "print(df['name'].str.endswith('a').sum())"
     query = "How many women work here?"
     assert "`df['name']` = `…a`" in unnamed_selection(query, code, Given(query), OWNERS)
-    for query in ("How many names end with an a?", "Cuántos nombres terminan en a?"):
+    assert unnamed_selection("What is the gender split?", code, Given(""), OWNERS) != ""
+    for query in (
+        "How many names end with an a?",
+        "Cuántos nombres terminan en a?",
+        "Which nouns are feminine?",
+    ):
         assert unnamed_selection(query, code, Given(query), OWNERS) == ""
 
 
@@ -478,6 +500,8 @@ def test_the_first_rows_belong_to_a_table() -> None:
     assert "selects `df.iloc[1:]`" in unnamed_selection("What is the total?", code, Given(""), OWNERS)
     for query, kept in (
         ("What is the total without the first row?", code),
+        ("What is the total? Below the names are units.", code),
+        ("What is the change?", code.replace("df = df", "df['c'] = df['v'].diff()\ndf = df")),
         ("What is the total?", code.replace("iloc[1:]", "iloc[:-1]")),
         ("What are the others?", code.replace("df.iloc[1:]", "df.sort_values('n').iloc[1:]")),
     ):
@@ -513,14 +537,17 @@ def test_a_column_that_is_not_there_has_no_stand_in(code: str) -> None:
 
 OTHER_ROWS = {
     "the first one": "city = cities.get('Lyon', list(cities.values())[0])\nprint(city)",
-    "the mean of all": "print(found['n'].iloc[0] if len(found) else df['n'].mean())",
-    "the last one": "print(found['n'].sum() if not found.empty else df['n'].iloc[-1])",
+    "the mean of all": "found = df[df.town == 'Lyon']\nprint(found['n'].iloc[0] if len(found) else df['n'].mean())",
+    "the last one": "found = df[df['town'] == 'Lyon']\nprint(found['n'].sum() if not found.empty else df['n'].iloc[-1])",
 }
 OWN_ROWS = {
     "another name of a column": "print([r.get('total', r['sum']) for r in rows])",
     "a default": "print(counts.get('Lyon', 0))",
     "words": "print(found['n'].iloc[0] if len(found) else 'not there')",
     "the parts of a text": "print(parts[1] if len(parts) > 1 else parts[0])",
+    "a guard that never applies": "m = df['v'].mode()\nprint(m[0] if len(m) > 0 else df['v'].iloc[0])",
+    "an item of the record": "print(d.get('Lyon', d['ports'][0]))",
+    "another name": "print(r.get('name', r[0]))",
     "a median": "print(n[len(n) // 2] if len(n) % 2 else (n[0] + n[1]) / 2)",
 }
 
@@ -533,6 +560,23 @@ def test_rows_in_place_of_those_that_are_not_there_are_told(code: str) -> None:
 @pytest.mark.parametrize("code", OWN_ROWS.values(), ids=OWN_ROWS)
 def test_rows_and_what_is_said_without_any_are_not(code: str) -> None:
     assert unread_column("What of Lyon?", code, OWNERS) == ""
+
+
+def test_what_a_question_wants_where_there_is_nothing_is_no_other_row() -> None:
+    code = "found = df[df.town == 'Lyon']\nprint(found.n.mean() if len(found) else df.n.mean())"
+    assert unread_column("What is the mean of Lyon, or of all if there is none?", code, OWNERS) == ""
+
+
+def test_a_column_to_count_by_or_with_what_a_question_says_is_not_made_up() -> None:
+    shown = "columns: `street` (text), `plate` (text)"
+    assert (
+        unread_column(
+            "How many tickets?", "df['tickets'] = 1\nprint(df.groupby('street').tickets.sum())", shown
+        )
+        == ""
+    )
+    assert unread_column("Mark the region North.", "df['region'] = 'North'\nprint(df)", shown) == ""
+    assert unread_column("What is the region?", "df['region'] = 'North'\nprint(df)", shown) != ""
 
 
 def test_a_column_that_is_made_of_zeros_where_it_is_missing_is_told() -> None:
