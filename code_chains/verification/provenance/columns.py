@@ -15,6 +15,7 @@ from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.verification.letters import folded
+from code_chains.verification.provenance.periods import has_word
 from code_chains.verification.provenance.selections import SQL, queries, selections
 from code_chains.verification.provenance.synonyms import has_synonym, holds, parts, stem
 
@@ -56,7 +57,8 @@ _ORDINAL = re.compile(
 )
 """Names of columns whose numbers nobody adds up."""
 _MEASURE = re.compile(
-    r"(?:(?:total|net|gross|daily|used|all|sum|avg|mean)[_ ])?(?:[kcm]?m|k?g|m?l|s|sec(?:onds)?|degrees?|celsius|mph|kmh)"
+    r"(?:(?:total|net|gross|daily|used|all|sum|avg|mean)[_ ])?(?:[kcm]?m|k?g|m?l|s|secs?|seconds|degrees?|celsius|mph|kmh"
+    r"|[a-z]|[kmgt]b|rh|t_?[cf]|ppm|hpa|mbar|mmhg|db|bpm)"
     r"|(?:.*[_ ])?(?:amount|value|total|reading|measurement|[kmg]?wh?|lit(?:re|er)s?|h|hours?|min(?:utes)?"
     r"|eur|usd|gbp|chf|pct|percent)",
     re.IGNORECASE,
@@ -71,7 +73,7 @@ _FAMILIES = {
         re.compile(
             r"pri[cx]|prec|prezz|preis|quote|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge|spen[dt]|bill|budget|earn|income|salar"
             r"|wage|money|usd|eur|gbp|dollar|[€$£¥]|balance|donat|contribut|deposit|saving|debt|loan|owed|raised|grant|fund|pledge"
-            r"|worth|valu|close|asset|refund|saldo|sum|gebuhr|umsatz"
+            r"|worth|valu|close|asset|refund|saldo|sum|gebuhr|umsatz|\bnet\b|gross|netto|brutto|bottle|glass|\beach\b"
         ),
     ),
     "profit": (
@@ -99,7 +101,7 @@ _FAMILIES = {
             r"\b(?:heav(?:y|ier|iest)|weigh|how many (?:kilo(?:gram)?s?|grams|tonn?es|tons|pounds|ounces)\b)"
         ),
         re.compile(
-            r"weigh|mass|gram|\b(?:k?g|lbs?|oz)\b|[_ ](?:k?g|lbs?|oz)|pound|ounce|kilo|ton|heav|quantity|yield|load"
+            r"weigh|mass|gram|\b(?:k?g|lbs?|oz)\b|[_ ](?:k?g|lbs?|oz)|pound|ounce|kilo|ton|heav|quantity|yield|load|unit"
         ),
     ),
     "distance": (
@@ -137,7 +139,7 @@ _FAMILIES = {
             r"\b(?:fast(?:er|est)|slow(?:er|est)|how (?:fast|slow)|(?<!\dx )speeds?(?! (?:of|limit)\b))\b"
         ),
         re.compile(
-            r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|minute|second|\bmin\b|\bs(?:ec)?\b|result|finish|lap|rank"
+            r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|days?\b|hour|\bh\b|zeit|temps|tiempo|tempo|tijd|czas|врем|minute|second|\bmin\b|\bs(?:ec)?\b|result|finish|lap|rank"
         ),
     ),
     "volume": (
@@ -166,6 +168,7 @@ _GENERIC = words(
     " which where did cost worth will would could should each every between average total according paid spent"
     " left need used made month months year years week weeks weekday quarter hour hours date dates days kind type group"
     " category percentage percent share proportion fraction ratio difference"
+    " after before change changes growth increase decrease"
     " faster slower higher lower longer shorter taller older younger larger bigger smaller heavier lighter cheaper closer"
     " farther further deeper wider better worse earlier later greater fewer other another new newly created scaling"
     " spender spenders earner earners buyer buyers seller sellers winner winners loser losers runner performer"
@@ -347,7 +350,9 @@ def _is_shown(subject: str, shown: str) -> bool:
 
 def _is_named(column: str, asked: str) -> bool:
     """Return whether a question names a column, or a longer word of its name."""
-    return stem(column) in asked or any(holds(asked, part) for part in parts(column))
+    is_short = len(column) < 3
+    is_said = has_word(asked, folded(column)) if is_short else stem(column) in asked
+    return is_said or any(holds(asked, part) for part in parts(column))
 
 
 def _texts_of(tree: ast.AST) -> Iterator[str]:

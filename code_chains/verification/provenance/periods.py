@@ -53,7 +53,7 @@ def unread_period(asked: str, tree: ast.AST, profile: str) -> str:
 
 def has_word(text: str, word: str) -> bool:
     """Return whether a text has a word, not within another one."""
-    return re.search(rf"(?<![^\W_]){word}(?![^\W_])", text) is not None
+    return re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", text) is not None
 
 
 def _other_name(asked: str, tree: ast.AST, profile: str) -> str:

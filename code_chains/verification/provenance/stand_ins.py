@@ -44,7 +44,9 @@ def unread_column(query: str, code: str, profile: str) -> str:
     tree, shown, asked, columns = parse(code), folded(profile), folded(query), columns_of(profile)
     if tree is None:
         return ""
-    if other := "" if _SAYS_WHAT_ELSE.search(asked) else next(_other_rows(tree, asked), ""):
+    if _SAYS_WHAT_ELSE.search(asked):
+        return ""
+    if other := next(_other_rows(tree, asked), ""):
         return f"The program selects `{other}`, which the question does not name."
     if not columns or _PARTLY_SHOWN.search(profile):
         return ""

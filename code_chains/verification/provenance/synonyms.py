@@ -18,13 +18,14 @@ _GROUPS = (
     r"temperatur|temp|deg|tm(?:ax|in|ean)|celsius|fahrenheit|°",
     r"rain|precip|niederschlag|regen|lluvia|pluie|pioggia|chuva",
     r"population|inhabitant|people|resident|einwohner|habitant|abitant",
+    r"server|host|machine|node|instance|computer",
     r"customer|client|visitor|guest|buyer|shopper|attend|kunde|besuch",
     r"team|club|side|squad|mannschaft|verein|equip|squadra",
     r"student|pupil|learner|schuler|alumn|eleve",
     r"employee|staff|worker|headcount|mitarbeiter|emplead|employe|dipendent",
     r"length|duration|nights|days|dauer",
     r"weight|mass|gewicht|peso|poids|kgs?\b",
-    r"size|area|grosse|flache|taille|talla|superficie",
+    r"size|bytes|area|grosse|flache|taille|talla|superficie",
     r"water|m3|m³|lit(?:er|re)|wasser|agua|eau\b",
     r"power|leistung|potencia|puissance|watts?\b|kw\b",
     r"energy|energie|electricity|strom|kwh",
@@ -82,4 +83,5 @@ def parts(name: str) -> list[str]:
 
 def stem(word: str) -> str:
     """Return a word without its ending."""
-    return folded(word)[: max(4, len(word) - 2)]
+    word = re.sub(r"(?<=[a-z]{2})ies$", "y", folded(word))
+    return word[: max(4, len(word) - 2)]

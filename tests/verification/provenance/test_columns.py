@@ -562,6 +562,71 @@ def test_rows_and_what_is_said_without_any_are_not(code: str) -> None:
     assert unread_column("What of Lyon?", code, OWNERS) == ""
 
 
+SAID = {
+    "a plural": (
+        "Which cities have a million?",
+        "columns: `city` (text), `pop` (int)",
+        "print(df[df['pop'] > 1e6].city)",
+    ),
+    "a net price": (
+        "What is the price with tax?",
+        "columns: `item` (text), `net` (float)",
+        "print(df['net'] * 1.2)",
+    ),
+    "a time": (
+        "Who is the fastest?",
+        "columns: `name` (text), `zeit` (float)",
+        "print(df.loc[df.zeit.idxmin()].name)",
+    ),
+    "a change": (
+        "What is the average daily change?",
+        "columns: `day` (date), `v` (float)",
+        "print(df['v'].diff().mean())",
+    ),
+    "hours by a letter": (
+        "What is the average speed?",
+        "columns: `km` (float), `h` (float)",
+        "print(df['km'].sum() / df['h'].sum())",
+    ),
+    "days for speed": (
+        "Who delivers fastest?",
+        "columns: `who` (text), `days` (int)",
+        "print(df.groupby('who').days.mean().idxmin())",
+    ),
+    "a short name": (
+        "What is the lowest humidity?",
+        "columns: `ts` (datetime), `rh` (float)",
+        "print(df['rh'].min())",
+    ),
+    "a host": (
+        "Which server failed most?",
+        "columns: `host` (text), `n` (int)",
+        "print(df.groupby('host').n.sum().idxmax())",
+    ),
+    "a sign": (
+        "What is the mean share?",
+        "columns: `%` (float), `(` (text)",
+        "print(df['%'].mean(), df['('])",
+    ),
+    "after": (
+        "How much after the tip?",
+        "columns: `guest` (text), `bill` (float)",
+        "print(df['bill'].sum() * 1.2)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "profile", "code"), SAID.values(), ids=SAID)
+def test_what_columns_may_hold_is_there(query: str, profile: str, code: str) -> None:
+    assert unanswered_subject(query, code, profile) == ""
+
+
+def test_a_default_that_a_question_states_is_no_stand_in() -> None:
+    code = "for r in rows:\n    print(r.get('discount', 0))"
+    assert unread_column("What is the discount of each?", code, OWNERS) != ""
+    assert unread_column("What is the discount of each, 0 if there is none?", code, OWNERS) == ""
+
+
 def test_what_a_question_wants_where_there_is_nothing_is_no_other_row() -> None:
     code = "found = df[df.town == 'Lyon']\nprint(found.n.mean() if len(found) else df.n.mean())"
     assert unread_column("What is the mean of Lyon, or of all if there is none?", code, OWNERS) == ""
