@@ -8,7 +8,7 @@ of one number are changed. Besides, programs that make up what they show, in `da
 the manner of small models, while the rules were. Those that the reference programs have from the text of a question count as
 given. Of the forty pairs in `data/mistakes.jsonl` one program reads a file that lacks what is asked for, and the other
 answers the like from one that has it; who wrote them knew no rule. Those in `data/over_files*.jsonl` are not in pairs; each
-set was written by somebody who knew none, and counted before what it showed was mended.
+set was written by somebody who knew none, and counted before what it showed was mended; nothing was for the sixth.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ from code_chains.verification.sanity.failure_reports import empty_output, report
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.question_values import unused_values
 
-OVER_FILES = ("mistakes", *(f"over_files{which}" for which in ("", "_more", "_third", "_fourth", "_fifth")))
+OVER_FILES = (
+    "mistakes",
+    *(f"over_files{which}" for which in ("", "_more", "_third", "_fourth", "_fifth", "_sixth")),
+)
 STEP = re.compile(r"<<([^=<>]+)=([^<>]+)>>")
 NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?![\w.])")
 
