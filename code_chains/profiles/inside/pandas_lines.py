@@ -40,6 +40,7 @@ LATE_DAY = re.compile(r"^(?:1[3-9]|[23]\d)\D|^\d{1,2}\D(?:1[3-9]|[23]\d)\D")
 MAX_DAY_CHARS, DIGITS = 6, str.maketrans("123456789", "9" * 9)
 """How much of a date that takes, and what numbers of one shape differ in."""
 MAX_PADDED_CHARS = 2_000_000
+"""Of longer text blanks around separators are kept, as separators of several characters are read slowly."""
 MAX_LINE_CHARS = 1150
 """A longer line would not be shown."""
 STRIP = "df.columns = df.columns.str.strip()"

@@ -71,15 +71,18 @@ _FAMILIES = {
             r"|(?:stock|inventory) value\b|value of [\w ]*\b(?:stock|inventory|warehouse|goods)\b)"
         ),
         re.compile(
-            r"pri[cx]|prec|prezz|preis|quote|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge|spen[dt]|bill|budget|earn|income|salar"
-            r"|wage|money|usd|eur|gbp|dollar|[€$£¥]|balance|donat|contribut|deposit|saving|debt|loan|owed|raised|grant|fund|pledge"
+            r"pri[cx]|prec|prezz|preis|quote|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge"
+            r"|spen[dt]|bill|budget|earn|income|salar"
+            r"|wage|money|usd|eur|gbp|dollar|[€$£¥]|balance|donat|contribut|deposit|saving|debt|loan|owed|raised"
+            r"|grant|fund|pledge"
             r"|worth|valu|close|asset|refund|saldo|sum|gebuhr|umsatz|\bnet\b|gross|netto|brutto|bottle|glass|\beach\b"
         ),
     ),
     "profit": (
         re.compile(r"(?<!non-)(?<!non )(?<!not-for-)\bprofits?\b"),
         re.compile(
-            r"profit|surplus|margin|gain|net|cost|expen|spen[dt]|paid|balance|earn|loss|income|amount|result|value|return|wage|rent|tax"
+            r"profit|surplus|margin|gain|net|cost|expen|spen[dt]|paid|balance|earn|loss|income|amount|result|value"
+            r"|return|wage|rent|tax"
             r"|bought|purchas|buy|sell|wholesale|retail|invest|entry|exit|open|close"
         ),
     ),
@@ -92,7 +95,8 @@ _FAMILIES = {
         re.compile(
             r"ages?(?![a-z])|born|birth|dob|date(?![a-z])|year|since|buil|bought|purch|found|open|publ|releas|establ|vintage"
             r"|install|made|launch|plant|commission|complet|alter|edad|idade|geboren|nacim|naiss|creat|issued|receiv|submit"
-            r"|regist|admit|stamp|period|nasc|leeftijd|\beta\b|wiek|urodz|pflanz|\banni\b|歳|才|rok\b|возраст|рожд|год|年|生|datum|fecha|data\b|jahr|annee|\bano|anno|seit"
+            r"|regist|admit|stamp|period|nasc|leeftijd|\beta\b|wiek|urodz|pflanz|\banni\b|歳|才|rok\b|возраст|рожд|год"
+            r"|年|生|datum|fecha|data\b|jahr|annee|\bano|anno|seit"
         ),
     ),
     "calories": (re.compile(r"\bk?cal(?:s|ories)?\b"), re.compile(r"cal|energ|kj|joule|protein|carb|fat")),
@@ -119,8 +123,10 @@ _FAMILIES = {
             r"|\b(?:sueldos?\b|stipendi|salaris|loon\b|pensj)|зарплат|工资|给料|給料"
         ),
         re.compile(
-            r"salar|wage|income|pay|earn|gross|net\b|comp|amount|eur|usd|gbp|rate|[€$£]|revenue|sales|total|profit|tip|takings"
-            r"|gehae?lt|lohn|remuner|provision|verdienst|\bsold|brutto|netto|betrag|umsatz|einnahm|erlos|gewinn|recette|ventes|ingreso|sueldo|stipend|loon|pensj|kwota|зарплат|сумма|工资|給料|给料"
+            r"salar|wage|income|pay|earn|gross|net\b|comp|amount|eur|usd|gbp|rate|[€$£]|revenue|sales|total|profit"
+            r"|tip|takings"
+            r"|gehae?lt|lohn|remuner|provision|verdienst|\bsold|brutto|netto|betrag|umsatz|einnahm|erlos|gewinn"
+            r"|recette|ventes|ingreso|sueldo|stipend|loon|pensj|kwota|зарплат|сумма|工资|給料|给料"
         ),
     ),
     "rating": (
@@ -130,7 +136,8 @@ _FAMILIES = {
             r"|\b(?:avaliaca|beoordeling|ocen[aey]\b)|рейтинг|оценк|评分|評価"
         ),
         re.compile(
-            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb|quality|level|value|punkt|valor|calif|valut|stern|etoile|estrell|stell|stopi|gwiazd"
+            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb|quality"
+            r"|level|value|punkt|valor|calif|valut|stern|etoile|estrell|stell|stopi|gwiazd"
             r"|voto|avali|beoord|ocen|рейт|оцен|评|評|点"
         ),
     ),
@@ -139,7 +146,8 @@ _FAMILIES = {
             r"\b(?:fast(?:er|est)|slow(?:er|est)|how (?:fast|slow)|(?<!\dx )speeds?(?! (?:of|limit)\b))\b"
         ),
         re.compile(
-            r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|days?\b|hour|\bh\b|zeit|temps|tiempo|tempo|tijd|czas|врем|minute|second|\bmin\b|\bs(?:ec)?\b|result|finish|lap|rank"
+            r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|days?\b|hour|\bh\b|zeit|temps|tiempo"
+            r"|tempo|tijd|czas|врем|minute|second|\bmin\b|\bs(?:ec)?\b|result|finish|lap|rank"
         ),
     ),
     "volume": (

@@ -13,6 +13,7 @@ from code_chains.verification.letters import folded
 
 DAYS, MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
 _YEAR = re.compile(r"(?<![\w.,/–-])(?:19|20)\d\d(?![\w/–]|[.,-]\d)")
+_WRITTEN_YEAR = re.compile(r"(?:19|20)\d\d")
 _YEAR_READ = re.compile(r"(?:19|20)\d\d(?=-\d\d|$)")
 _RELATIVE = re.compile(
     r"before|after|previous|next|last|follow|prior|since|until|ago|later|earlier|than|chang|grow|grew|compar"
@@ -107,7 +108,11 @@ def _other_year(asked: str, tree: ast.AST) -> str:
 def _dropped_year(asked: str, tree: ast.AST, profile: str) -> str:
     """Return as a sentence which year a program has in a label alone, though its data has others; empty if there is none."""
     wanted = set(_YEAR.findall(asked))
-    if len(wanted) != 1 or _RELATIVE.search(asked) or wanted & set(_years_in(" ".join(_used(tree)))):
+    if (
+        len(wanted) != 1
+        or _RELATIVE.search(asked)
+        or wanted & set(_WRITTEN_YEAR.findall(" ".join(_used(tree))))
+    ):
         return ""
     year = wanted.pop()
     shown = [years for values in _values_of_periods(tree, profile) if (years := _YEAR_SHOWN.findall(values))]
@@ -120,10 +125,6 @@ def _dropped_year(asked: str, tree: ast.AST, profile: str) -> str:
 
 def _reads(read: str, wanted: str) -> str:
     return f"The program reads {read}, and the question asks for {wanted}."
-
-
-def _years_in(text: str) -> list[str]:
-    return re.findall(r"(?:19|20)\d\d", text)
 
 
 def _used(tree: ast.AST) -> Iterator[str]:

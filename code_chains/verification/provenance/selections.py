@@ -27,7 +27,8 @@ _OF_LETTERS = re.compile(
     r"|finis|letra|lettre|buchst|endung|\bende[tn]\b|suffix|букв|harf|字"
 )
 _LEAVING_OUT = re.compile(
-    r"first|skip|except|header|without|\bbut\b|second|ignor|exclu|leav|erste|ohne|premi|sauf|primer|salvo|prim[ao]|senza|перв|units?\b|below|einheit|unite|unidad"
+    r"first|skip|except|header|without|\bbut\b|second|ignor|exclu|leav|erste|ohne|premi|sauf|primer|salvo|prim[ao]"
+    r"|senza|перв|units?\b|below|einheit|unite|unidad"
 )
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8

@@ -1,4 +1,4 @@
-"""What a program has in place of a column that its data may lack: a zero, a default or what stood there before."""
+"""What a program has in place of a column or row that its data may lack: a zero, a default or what stood there before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _LEFT_TO_CHANCE = re.compile(r"random|chance|simulat|assign|draw|shuffl|\blots?\
 def unread_column(query: str, code: str, profile: str) -> str:
     r"""Return as a sentence which column a question asks for and a program goes on without; empty if there is none.
 
-    The data has none of that name. A program that says so in words of its own is left alone.
+    The data has none of that name. Other rows that it takes where it finds none are told as well. A program that says so in
+    words of its own is left alone, and a question that says what else to take.
 
     Args:
         query: The question, in any language.
@@ -42,9 +43,7 @@ def unread_column(query: str, code: str, profile: str) -> str:
         'Nothing in the data is called discount; the program goes on without it. There are: price.'
     """
     tree, shown, asked, columns = parse(code), folded(profile), folded(query), columns_of(profile)
-    if tree is None:
-        return ""
-    if _SAYS_WHAT_ELSE.search(asked):
+    if tree is None or _SAYS_WHAT_ELSE.search(asked):
         return ""
     if other := next(_other_rows(tree, asked), ""):
         return f"The program selects `{other}`, which the question does not name."
