@@ -134,7 +134,6 @@ class LessonPage:
             f"focusEditor(getHtmlElement({self._editor.id}), 'Your program', getHtmlElement({keys.id}).id, "
             f"{json.dumps(self._key)})"
         )
-        ui.timer(0.05, self._restore_draft, once=True)
 
     def _show_input(self) -> None:
         reads = re.search(r"\b(input|stdin)\b", self._editor.value or "")
@@ -170,13 +169,6 @@ class LessonPage:
     def _key(self) -> str:
         """What the browser keeps the program of this step by."""
         return f"step-{self._step.number}"
-
-    async def _restore_draft(self) -> None:
-        """Put what was typed here and not sent since in place of what was sent last."""
-        dark, kept = await ui.run_javascript(f"drafts.openEdit({json.dumps(self._key)})", timeout=10.0)
-        self._editor.set_theme("githubDark" if dark else "githubLight")
-        if kept:
-            self._editor.set_value(kept)
 
     async def _save(self) -> None:
         await asyncio.to_thread(self._work.write, self._editor.value or "")

@@ -76,7 +76,10 @@
     isFollowing = Math.abs(activeRect().bottom - visibleArea().bottom) < 4 * GAP;
   }
 
-  // The editor is drawn a moment later, and its field has no name of its own.
+  const isDark = () => document.body.classList.contains("body--dark");
+
+  // The editor is drawn a moment later, and its field has no name of its own. What it shows is set here: a change by the
+  // server would bring the program as the server knows it, without what is being typed.
   function focusEditor(element, label, description, key) {
     const field = element?.querySelector(".cm-content");
     if (!element?.isConnected) return;
@@ -84,8 +87,15 @@
     field.setAttribute("aria-label", label);
     field.setAttribute("aria-describedby", description);
     field.focus();
+    const component = getElement(element), editor = component.editor;
+    const draft = drafts.openEdit(key), typed = editor.state.doc.toString();
+    component.setTheme(isDark() ? "githubDark" : "githubLight");
+    // Who has typed in the meantime, over a slow connection, goes on from there.
+    if (draft && draft !== typed && typed === component.value)
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: draft } });
+    else if (typed !== component.value) drafts.keepEdit(key, typed);
     // Whatever changes the text is drawn: also what no event of the keyboard tells.
-    new MutationObserver(() => drafts.keepEdit(key, getElement(element)?.editor?.state.doc.toString()))
+    new MutationObserver(() => drafts.keepEdit(key, editor.state.doc.toString()))
       .observe(field, { childList: true, subtree: true, characterData: true });
   }
   window.focusEditor = focusEditor;
@@ -135,7 +145,7 @@
     openEdit: (key) => {
       const edit = recall(nameOf(key));
       if (edit) drafts.keepEdit(key, edit.code);
-      return [document.body.classList.contains("body--dark"), edit?.code ?? ""];
+      return edit?.code ?? "";
     },
     closeEdit: (key, how) => {
       const edit = recall(nameOf(key));

@@ -201,7 +201,7 @@ class TurnView:
 
     async def _edit(self) -> None:
         program = self.entry.outcome.code.strip("\n")
-        dark, kept = await ui.run_javascript(f"drafts.openEdit({json.dumps(self._edit_key)})", timeout=5.0)
+        kept = await ui.run_javascript(f"drafts.openEdit({json.dumps(self._edit_key)})", timeout=5.0)
         self._code.set_visibility(False)
         self._bar.set_visibility(False)
         self._editing.set_visibility(True)
@@ -210,7 +210,6 @@ class TurnView:
             editor = ui.codemirror(
                 kept or program,
                 language="Python" if self._language == "python" else "SQL",
-                theme="githubDark" if dark else "githubLight",
                 line_wrapping=True,
             )
             keys = text(_EDITOR_KEYS, "p", "hint")

@@ -46,6 +46,11 @@ Print `<b>done</b>`, and draw something.
 assert "done" in output
 ```
 """
+SLOW_CONNECTION = """
+    const { set } = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage");
+    const later = (handler) => (event) => setTimeout(() => handler(event), 700);
+    Object.defineProperty(WebSocket.prototype, "onmessage", { set(handler) { set.call(this, later(handler)); } });
+"""
 RIGHT = "def double(n): return 2 * n"
 
 
@@ -106,6 +111,17 @@ def test_what_was_typed_and_what_was_sent_is_there_after_a_reload(page: Page) ->
     expect(page.locator(".outcome")).to_contain_text("without output")
     page.reload()
     expect(page.locator(".cm-content")).to_contain_text("# sent")
+
+
+def test_what_is_typed_before_a_slow_connection_has_answered_stays(page: Page) -> None:
+    write(page, "# an older draft")
+    page.add_init_script(SLOW_CONNECTION)
+    page.reload()
+    write(page, "print('typed at once')")
+    page.wait_for_timeout(3_000)
+    expect(page.locator(".cm-content")).to_have_text("print('typed at once')")
+    press(page, "Run")
+    expect(page.locator(".printed")).to_have_text("typed at once")
 
 
 def test_tabs_at_two_steps_keep_their_programs_apart(page: Page, address: str) -> None:
