@@ -73,9 +73,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            found.requests.append((self.path, dict(self.headers.items()), body))
-            if self.path == "/slow":
+            if self.path == "/slow":  # Such requests arrive while another test runs, whose own are counted.
                 time.sleep(3)
+            else:
+                found.requests.append((self.path, dict(self.headers.items()), body))
             self.send_response(200)
             if self.path == "/broken":
                 self.send_header("Content-Length", "100")
