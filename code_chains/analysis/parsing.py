@@ -26,6 +26,11 @@ def parse(code: str) -> ast.Module | None:
     return _cached(code) if len(code) <= _MAX_CACHED_CHARS else _parse(code)
 
 
+def tree_of(code: str) -> ast.Module:
+    """Return the tree of a program as `parse` does; an empty one if there is none."""
+    return parse(code) or ast.Module([], [])
+
+
 def _parse(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():

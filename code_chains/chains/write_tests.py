@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field
 
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import nodes, tree_of
 from code_chains.analysis.replies.extraction import extract_code, reply_text
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State
@@ -111,7 +111,7 @@ def _problem(tests: str) -> str:
         expect(tests)
     except InputError as error:
         return str(error)
-    assertions = [node.test for node in nodes(parse(tests) or ast.Module([], []), ast.Assert)]
+    assertions = [node.test for node in nodes(tree_of(tests), ast.Assert)]
     if any(isinstance(node, ast.Name) for assertion in assertions for node in ast.walk(assertion)):
         return ""
     return "No assertion of theirs says anything about the program."

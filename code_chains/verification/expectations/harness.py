@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from operator import attrgetter
 
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import arguments_of, called_names, names_in, nodes, parse, texts_in
+from code_chains.analysis.parsing import arguments_of, called_names, names_in, nodes, parse, texts_in, tree_of
 from code_chains.analysis.well_known_imports import import_line
 from code_chains.verification.expectations.assertions import free_names
 from code_chains.verification.expectations.examples import Example
@@ -112,13 +112,13 @@ def _is_only_passed(name: str, tests: ast.Module, defined: set[str]) -> bool:
 
 def _words_in(code: str) -> set[str]:
     """Return the words of the texts that a program spells out, which may be names of files."""
-    return set(re.findall(r"[\w.-]+", " ".join(texts_in(parse(code) or ast.Module([], [])))))
+    return set(re.findall(r"[\w.-]+", " ".join(texts_in(tree_of(code)))))
 
 
 def _truthful_classes(code: str) -> list[str]:
     """Return the classes of a program that define whether their objects are true."""
     found = []
-    for node in nodes(parse(code) or ast.Module([], []), ast.ClassDef):
+    for node in nodes(tree_of(code), ast.ClassDef):
         methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
         # Without a method to be called it would only pretend to be a truth value.
         if methods & {"__bool__", "__len__"} and any(not name.startswith("__") for name in methods):

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import nodes, tree_of
 from code_chains.verification.letters import folded
 from code_chains.verification.provenance.periods import has_word
 from code_chains.verification.provenance.selections import SQL, queries, selections
@@ -207,7 +207,7 @@ def unanswered_subject(query: str, code: str, profile: str, *, is_english: bool 
     columns, asked = columns_of(profile), folded(query)
     read = columns_read(code, profile)
     unnamed = [column for column in read if not _is_named(column, asked)]
-    tree = parse(code) or ast.Module([], [])
+    tree = tree_of(code)
     if added := [name for name in _aggregated(tree, _ADDING) if name in unnamed and _ORDINAL.search(name)]:
         reason = f"The program takes a sum or mean of {added[0]}, which the question does not name."
         return f"{reason} There are: {listed(columns)}."
@@ -284,7 +284,7 @@ def columns_read(code: str, profile: str) -> list[str]:
         code: The program.
         profile: What the model was shown of the data.
     """
-    columns, tree = columns_of(profile), parse(code) or ast.Module([], [])
+    columns, tree = columns_of(profile), tree_of(code)
     texts = {*_texts_of(tree), *_by_place(tree, columns)}
     return [column for column in dict.fromkeys(columns) if column in texts]
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import nodes, parse, tree_of
 from code_chains.analysis.references import read
 from code_chains.verification.provenance.flow import Flow
 from code_chains.verification.provenance.given import Given
@@ -134,7 +134,7 @@ def may_reach(code: str, left: str) -> bool:
     """Return whether a program may use what earlier ones left: files, names that it does not define, or those in a text."""
     if names_from_elsewhere(code) or _REACHING.search(code):
         return True
-    used = {node.id for node in nodes(parse(code) or ast.Module([], []), ast.Name)}
+    used = {node.id for node in nodes(tree_of(code), ast.Name)}
     return not used.isdisjoint(re.findall(r"\w+", left))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.determinism import prints_set_order
-from code_chains.analysis.parsing import has_vast_numbers, nodes, parse
+from code_chains.analysis.parsing import has_vast_numbers, nodes, tree_of
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Verdict
 from code_chains.verification.provenance import (
@@ -118,12 +118,12 @@ def _doubts_about_nothing(query: str, code: str, values: Mapping[str, Any]) -> I
 
 def _selects(code: str) -> bool:
     """Return whether a program may leave out rows."""
-    return _LOOKING_UP.search(code) is not None or any(nodes(parse(code) or ast.Module([], []), ast.Compare))
+    return _LOOKING_UP.search(code) is not None or any(nodes(tree_of(code), ast.Compare))
 
 
 def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
     """Return the verdict on a program that makes up what it shows; None if it is not known to."""
-    if has_vast_numbers(parse(code) or ast.Module([], [])):
+    if has_vast_numbers(tree_of(code)):
         return None
     variables, context = values.get("variables") or {}, values.get("context") or ""
     examples = context.examples if isinstance(context, FencedText) else str(context)
