@@ -26,6 +26,12 @@ FLAGS = [
 ]
 TIMEOUT_MS = 60_000
 """Far longer than anything takes by itself: the machine may be busy with other tests."""
+SLOW_CONNECTION = """
+    const { set } = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage");
+    const later = (handler) => (event) => setTimeout(() => handler(event), 700);
+    Object.defineProperty(WebSocket.prototype, "onmessage", { set(handler) { set.call(this, later(handler)); } });
+"""
+"""A script by which a page receives what its server sends 0.7 seconds later."""
 expect.set_options(timeout=TIMEOUT_MS)
 needs_browser = [
     pytest.mark.host,

@@ -35,8 +35,12 @@ _UPLOADS = f"""async (event) => {{
 
 
 _REPLACE = """(([id, before, after]) => {
-    const field = getElement(id);
-    if (field?.inputValue === before) { field.inputValue = after; after ? drafts.keep(after) : drafts.moveOn(before); }
+    const field = getElement(id), value = field?.inputValue;
+    if (after) { if (value === before) { field.inputValue = after; drafts.keep(after); } return; }
+    if (!value?.startsWith(before)) return;
+    // What follows was typed while the question was on its way.
+    field.inputValue = value.slice(before.length);
+    drafts.moveOn(before, field.inputValue);
 })"""
 
 

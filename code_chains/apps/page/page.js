@@ -140,7 +140,7 @@
     conversation,
     keep: (text) => { if (conversation()) store(nameOf("question"), text && { text }); },
     // What was asked is a draft until its turn has ended: the server may be killed before.
-    moveOn: (text) => { if (text) store(nameOf("asked"), { text }); drafts.keep(""); },
+    moveOn: (text, next) => { if (text) store(nameOf("asked"), { text }); drafts.keep(next); },
     keepEdit: (key, code) => { if (typeof code === "string") store(nameOf(key), { code, isOpen: true }); },
     openEdit: (key) => {
       const edit = recall(nameOf(key));

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.support.page_browser import (
+    SLOW_CONNECTION,
     ask,
     ask_and_wait,
     needs_browser,
@@ -93,6 +94,18 @@ def test_a_question_that_was_asked_is_no_draft_any_more(page: Page) -> None:
     page.reload()
     expect(page.locator(".turn")).to_have_count(1)
     expect(page.get_by_label("Your question")).to_have_value("")
+
+
+def test_what_is_typed_while_a_question_is_on_its_way_is_the_next_one(page: Page) -> None:
+    page.add_init_script(SLOW_CONNECTION)
+    page.reload()
+    page.get_by_label("Your question").fill("What is six times seven?")
+    page.keyboard.press("Enter")
+    type_draft(page, "And one more?")
+    expect(page.locator(".verdict")).to_have_count(1)
+    expect(page.get_by_label("Your question")).to_have_value("And one more?")
+    page.reload()
+    expect(page.get_by_label("Your question")).to_have_value("And one more?")
 
 
 def test_a_cancelled_edit_is_there_when_the_program_is_edited_again(page: Page) -> None:

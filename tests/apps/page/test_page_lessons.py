@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.apps.page.test_page_accessibility import findings
-from tests.support.page_browser import needs_browser, page_of, server_address
+from tests.support.page_browser import SLOW_CONNECTION, needs_browser, page_of, server_address
 
 pytestmark = needs_browser
 LESSON = """---
@@ -45,11 +45,6 @@ Print `<b>done</b>`, and draw something.
 ```python tests
 assert "done" in output
 ```
-"""
-SLOW_CONNECTION = """
-    const { set } = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage");
-    const later = (handler) => (event) => setTimeout(() => handler(event), 700);
-    Object.defineProperty(WebSocket.prototype, "onmessage", { set(handler) { set.call(this, later(handler)); } });
 """
 RIGHT = "def double(n): return 2 * n"
 

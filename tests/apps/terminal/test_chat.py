@@ -140,9 +140,11 @@ def test_a_file_that_is_named_and_not_passed_is_an_error(chat: Chat, sales: Path
 @pytest.mark.kernel_sandbox
 def test_a_session_continues_in_another_process(chat: Chat, server: OpenAI, tmp_path: Path) -> None:
     ann = ["--session", "ann"]
-    assert ChatProcess(server, tmp_path, *ann)(TAKE)[0] == ["Answer: x is 21"]
+    first, said = ChatProcess(server, tmp_path, *ann)(TAKE)
+    assert first == ["Answer: x is 21"]
     answers, messages = chat(DOUBLE, options=ann)
-    assert (answers, "Continuing a conversation with 1 turn." in messages) == (["Answer: x is 42"], True)
+    assert "Continuing a conversation with 1 turn." in messages, said + messages
+    assert answers == ["Answer: x is 42"]
     assert "with 2 turns" in chat("/exit", TAKE, options=ann)[1]
     assert "Continuing" not in chat(options=["--session", "bob"])[1]
     store = tmp_path / "data" / "code_chains" / "conversations.sqlite"
