@@ -86,8 +86,9 @@ class Composer:
                 self.question.props('borderless autogrow aria-label="Your question" autofocus')
                 self.question.on("keydown", lambda event: actions.ask(event.args), js_handler=_KEYS)
                 self._model = self._add_models(models) if len(models) > 1 else None
-                self._submit = ui.button("Ask", on_click=lambda: actions.ask(self.question.value), color=None)
-                self._submit.props("unelevated no-caps").classes("main")
+                self._submit = ui.button("Ask", color=None).props("unelevated no-caps").classes("main")
+                typed = f"() => emit(getElement({self.question.id}).inputValue ?? '')"
+                self._submit.on("click", lambda event: actions.ask(event.args), js_handler=typed)
                 self._cancel = ui.button("Stop", on_click=actions.stop, color=None)
                 self._cancel.props("outline no-caps").classes("main")
 

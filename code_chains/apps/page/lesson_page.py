@@ -171,8 +171,11 @@ class LessonPage:
         return f"step-{self._step.number}"
 
     async def _save(self) -> None:
-        await asyncio.to_thread(self._work.write, self._editor.value or "")
-        ui.run_javascript(f"drafts.closeEdit({json.dumps(self._key)}, 'sent')")
+        # What is typed before the page is connected arrives in any order, and after a button that was pressed next.
+        shown = await ui.run_javascript(f"readEditor(getHtmlElement({self._editor.id}))", timeout=10.0)
+        code = self._editor.value or "" if shown is None else shown
+        await asyncio.to_thread(self._work.write, code)
+        ui.run_javascript(f"drafts.send({json.dumps(self._key)}, {json.dumps(code)})")
 
     # -- actions ---------------------------------------------------------------------------------------------
 

@@ -91,14 +91,15 @@
     const draft = drafts.openEdit(key), typed = editor.state.doc.toString();
     component.setTheme(isDark() ? "githubDark" : "githubLight");
     // Who has typed in the meantime, over a slow connection, goes on from there.
-    if (draft && draft !== typed && typed === component.value)
+    if (typed !== component.value) drafts.keepEdit(key, typed);
+    else if (draft && draft !== typed)
       editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: draft } });
-    else if (typed !== component.value) drafts.keepEdit(key, typed);
     // Whatever changes the text is drawn: also what no event of the keyboard tells.
     new MutationObserver(() => drafts.keepEdit(key, editor.state.doc.toString()))
       .observe(field, { childList: true, subtree: true, characterData: true });
   }
   window.focusEditor = focusEditor;
+  window.readEditor = (element) => (element && getElement(element)?.editor?.state.doc.toString()) ?? null;
 
   window.copyText = async (element) => {
     // Lines of a program are elements of their own; those of an answer are as its layout breaks them.
@@ -147,6 +148,8 @@
       if (edit) drafts.keepEdit(key, edit.code);
       return edit?.code ?? "";
     },
+    // What was typed since is still to be sent.
+    send: (key, code) => { if (recall(nameOf(key))?.code === code) store(nameOf(key)); },
     closeEdit: (key, how) => {
       const edit = recall(nameOf(key));
       store(nameOf(key), how === "cancelled" && edit && { ...edit, isOpen: false });

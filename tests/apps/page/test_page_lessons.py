@@ -119,6 +119,23 @@ def test_what_is_typed_before_a_slow_connection_has_answered_stays(page: Page) -
     expect(page.locator(".printed")).to_have_text("typed at once")
 
 
+def test_what_is_typed_and_run_before_the_page_is_connected_is_what_runs(
+    profile: BrowserContext, address: str
+) -> None:
+    page = profile.new_page()
+    page.add_init_script(SLOW_CONNECTION)
+    page.goto(f"{address}/first")
+    for text in ("a", "b", "c"):
+        write(page, f"print('{text}')")
+        page.keyboard.press("End")
+        page.keyboard.type("  # is run")
+        press(page, "Run")
+    expect(page.locator(".printed")).to_have_text("c")
+    page.reload()
+    expect(page.locator(".cm-content")).to_have_text("print('c')  # is run")
+    page.close()
+
+
 def test_tabs_at_two_steps_keep_their_programs_apart(page: Page, address: str) -> None:
     write(page, "print('first')")
     other = page.context.new_page()
