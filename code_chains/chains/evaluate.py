@@ -275,9 +275,11 @@ def _probe_inputs(state: State) -> State:
 def _needs(values: State) -> tuple[str, ...]:
     """Return what the program or the model says is missing."""
     execution, code = values["execution"], str(values.get("code") or "")
-    output = f"{execution.output}\n{execution.stderr}" if execution.ok else ""
-    if execution.error:
-        output = execution.error.message
+    printed, error = f"{execution.output}\n{execution.stderr}", execution.error
+    output = printed if execution.ok else ""
+    if error:
+        # A program that says what is missing may leave then, or ask for it.
+        output = printed if error.type in ("SystemExit", "EOFError") else error.message
     query, reply = str(values.get("query") or ""), str(values.get("reply") or "")
     return missing_inputs(query=query, output=output, code=code, reply=reply)
 

@@ -12,19 +12,31 @@ from code_chains.analysis.parsing import parse
 NOT_GIVEN = "Not given:"
 """How the line begins; models write what follows in the language of the question."""
 _MARKER = (
-    r"(?:not[ _]given|nicht (?:an)?gegeben|non (?:fourni|donné|dato|fornito|indicato)e?|no (?:dado|proporcionado|indicado)"
-    r"|não (?:dado|fornecido|informado)|niet gegeven|nie podano|není (?:zadáno|uvedeno)|не (?:дан|указан|задан)[оаы]?"
-    r"|inte (?:angivet|givet)|verilme(?:di|miş)|未给出|未提供"
-    r"|与えられてい(?:ません|ない)|주어지지 않(?:음|았음|았습니다)|غير معطى)"
+    r"(?:not[ _]given|nicht (?:an)?gegeben|non (?:fourni|donné|précisé|indiqué)e?s?"
+    r"|no (?:dad|proporcionad|indicad|especificad)[oa]s?|non (?:dat|fornit|indicat|specificat)[oaie]"
+    r"|não (?:foi )?(?:dad|fornecid|informad|especificad)[oa]s?|niet (?:op)?gegeven|nie podan[oaey]"
+    r"|není (?:zadán|uveden)[oa]?|ne(?:zadáno|uvedeno)|не (?:дан|указан|задан|вказан|надан)[оаиы]?|nu (?:este|e) dat[ă]?"
+    r"|(?:inte|ej) (?:angiv|giv)(?:et|en|na)|(?:verilme|belirtilme)(?:di|miş)|tidak diberikan|không được cung cấp"
+    r"|未[给給][出定]|未提供|与えられてい(?:ません|ない)|(?:주어|제공되)지 않(?:음|았음|았습니다)|غير معطى|داده نشده"
+    r"|δεν (?:δίνεται|δόθηκε)|לא ניתן|नहीं दिया गया|ไม่ได้(?:ให้|ระบุ))"
 )
 """What is prescribed, and how models translate it."""
-_LINE = re.compile(rf"^[\W_]*{_MARKER}\s*[:：](.+)$", re.IGNORECASE | re.MULTILINE)
+_MARKUP = r"[*_`\s]*[:：][*_`]*"
+_LINE = re.compile(rf"^(?:[\W_]|\d+[.)]\s)*{_MARKER}{_MARKUP}(.+)$", re.IGNORECASE | re.MULTILINE)
+"""A line may be an item of a list."""
+_LIST = re.compile(
+    rf"({_MARKER}{_MARKUP})[ \t]*\n((?:[ \t]*(?:[-*•]|\d+[.)])[ \t].+(?:\n|$))+)", re.IGNORECASE
+)
+_ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]", re.MULTILINE)
+_SENTENCE_BEFORE = re.compile(rf"[.!;:,]\s+(?={_MARKER}\s*[:：])", re.IGNORECASE)
+_FIGURE = re.compile(r"[\d\s.,%]+")
+"""What a label of a result has after it: how many of something were not given."""
 _SAID = re.compile(_MARKER, re.IGNORECASE)
 _SAYING = re.compile(rf"{_MARKER}\s*[:：]", re.IGNORECASE)
 """How a program says it: one that looks for the words, as in a column, leaves the colon out."""
 NOTHING = ("nothing", "none", "n/a", "nothing is missing", "complete", "nichts", "nada", "rien", "niente")
-_AROUND = " \t*_\"'()"
-_MAX_LINES, _MAX_NEEDS, _MAX_CHARS = 4, 5, 200
+_AROUND = ("()", '""', "''", "``", "__")
+_MAX_LINES, _MAX_NEEDS, _MAX_CHARS = 6, 5, 200
 
 
 def missing_inputs(*, query: str = "", output: str = "", code: str = "", reply: str = "") -> tuple[str, ...]:
@@ -72,15 +84,24 @@ def comments_in(code: str) -> list[tokenize.TokenInfo]:
 
 
 def _needs_in(*texts: str) -> tuple[str, ...]:
-    found = (read_need(match[1]) for text in texts for match in _LINE.finditer(text))
+    lines = (_SENTENCE_BEFORE.sub("\n", _LIST.sub(_with_marker, text)) for text in texts)
+    found = (read_need(match[1]) for text in lines for match in _LINE.finditer(text))
     return tuple(dict.fromkeys(filter(None, found)))[:_MAX_NEEDS]
 
 
+def _with_marker(listed: re.Match[str]) -> str:
+    """Return a list of what is missing with the marker before each item."""
+    return "\n" + _ITEM.sub(lambda _: listed[1], listed[2])
+
+
 def read_need(text: str) -> str:
-    """Return what a reply names as missing, without markup; empty if it says that nothing is."""
-    need = text.strip(_AROUND)
-    need = need.strip("`") if need.count("`") % 2 else need
-    says_nothing = need.casefold() in NOTHING or not re.search(r"\w", need)
+    """Return what a reply names as missing, without markup; empty if it says that nothing is, or has a figure there."""
+    need = text.strip(" \t*;")
+    while len(need) > 1 and need[0] + need[-1] in _AROUND:
+        need = need[1:-1].strip(" \t*")
+    for mark in "`_":
+        need = need.strip(f"{mark} ") if need.count(mark) % 2 else need
+    says_nothing = need.casefold() in NOTHING or not re.search(r"\w", need) or _FIGURE.fullmatch(need)
     return "" if says_nothing else "".join(filter(str.isprintable, need[:_MAX_CHARS]))
 
 
