@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import codecs
 import hashlib
+import itertools
 import json
 import os
 import platform
@@ -39,7 +40,7 @@ from code_chains.inputs.pasted import find_data
 from code_chains.records import Artifact, Record
 from code_chains.state import Execution
 from code_chains.storage.files import atomic_write, sha256_file
-from code_chains.verification.numbers import WRITTEN_NUMBER, ascii_digits
+from code_chains.verification.grounding import places_of_numbers
 from code_chains.verification.provenance import may_reach, names_from_elsewhere
 
 FORMAT = "code-chains receipt 1"
@@ -97,6 +98,7 @@ class Receipt(Record):
         in_session: Whether it ran in a conversation, where earlier programs may have set what it uses.
         output: What it showed, at most 20,000 characters.
         output_sha256: The checksum of the whole.
+        failure: Why the program failed; empty if it ran to its end.
         artifacts: Checksums of the files and figures that it made, by name; empty for formats that hold the time.
         limits: How many seconds and bytes of memory it had.
         answer: The answer in words; empty if no model phrased it.
@@ -121,6 +123,7 @@ class Receipt(Record):
     in_session: bool
     output: str
     output_sha256: str
+    failure: str
     artifacts: dict[str, str]
     limits: dict[str, float]
     answer: str
@@ -183,6 +186,7 @@ def create_receipt(
     code, output = _valid(str(outcome.get("code") or "")), execution.output
     plain, packed, others = _variables(given.get("variables") or {})
     answer = _valid(str(outcome.get("answer") or ""))
+    places = places_of_numbers(answer or output, output[:_MAX_OUTPUT_CHARS], _MAX_VALUES)
     receipt = {
         "question": _valid(str(given.get("query") or "")),
         "program": code,
@@ -195,10 +199,11 @@ def create_receipt(
         "in_session": given.get("session") is not None,
         "output": _valid(output[:_MAX_OUTPUT_CHARS]),
         "output_sha256": _sha256(output),
+        "failure": "" if execution.ok else _valid(execution.summary),
         "artifacts": _checksums(execution.artifacts),
         "limits": {"seconds": limits.seconds, "memory": limits.memory_bytes} if limits else {},
         "answer": answer,
-        "values": tuple(_values(answer or output, output)),
+        "values": tuple(itertools.starmap(StatedValue, places.items())),
         "lines": tuple(_showing_lines(code)) if language == "python" else (),
         "verdict": outcome["verdict"].to_dict(),
         "isolation": execution.isolation.to_dict() if execution.isolation else None,
@@ -315,7 +320,8 @@ def _pasted(receipt: Receipt, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _compared(receipt: Receipt, again: Execution) -> Comparison:
     shows_same = _valid(again.output[:_MAX_OUTPUT_CHARS]) == receipt.output
-    if shows_same and _sha256(again.output) == receipt.output_sha256:
+    ends_same = receipt.failure == ("" if again.ok else _valid(again.summary))
+    if ends_same and shows_same and _sha256(again.output) == receipt.output_sha256:
         return _compared_artifacts(receipt, again)
     if receipt.in_session and (not again.ok or may_reach(receipt.program, "")):
         names = sorted(set(names_from_elsewhere(receipt.program)) - receipt.variables.keys())
@@ -329,6 +335,8 @@ def _compared(receipt: Receipt, again: Execution) -> Comparison:
         return Comparison(
             "different", f"The program fails now: {again.summary}{_limits_then(receipt, again)}"
         )
+    if receipt.failure:
+        return Comparison("different", f"The program runs to its end now. It failed then: {receipt.failure}")
     shown = again.output.strip()[:200]
     if not is_repeatable(receipt.program):
         return Comparison("different", f"The program depends on time or chance. It shows now: {shown}")
@@ -337,6 +345,8 @@ def _compared(receipt: Receipt, again: Execution) -> Comparison:
 
 def _compared_artifacts(receipt: Receipt, again: Execution) -> Comparison:
     made = _checksums(again.artifacts)
+    if not (receipt.output or receipt.artifacts or receipt.failure):
+        return Comparison("unknown", "The program shows nothing, and what checked it is not in the receipt.")
     if missing := sorted(receipt.artifacts.keys() - made.keys()):
         return Comparison("different", f"The program does not make these files now: {', '.join(missing)}.")
     others = [name for name, checksum in receipt.artifacts.items() if made[name] != checksum]
@@ -441,14 +451,6 @@ def _unpacked(packed: Mapping[str, str]) -> dict[str, Any]:
         return {name: unpack_untrusted(text.encode()) for name, text in packed.items()}
     except LookupError as error:
         raise InputError(f"A variable of the receipt cannot be read: {error}") from error
-
-
-def _values(text: str, output: str) -> Iterator[StatedValue]:
-    lines = ascii_digits(output[:_MAX_OUTPUT_CHARS]).splitlines()
-    found = dict.fromkeys(match[0] for match in WRITTEN_NUMBER.finditer(ascii_digits(text)))
-    for number in list(found)[:_MAX_VALUES]:
-        places = (place for place, line in enumerate(lines, 1) if number in line)
-        yield StatedValue(number, next(places, None))
 
 
 def _showing_lines(code: str) -> Iterator[int]:

@@ -86,6 +86,19 @@ def test_another_output_is_different_and_shown(
     assert (comparison.status, "501.0" in comparison.reason) == ("different", True)
 
 
+def test_a_program_that_ends_otherwise_is_different(module_sandbox: SandboxExecutor) -> None:
+    receipt = read_receipt(ask(module_sandbox, "print(5)", {})["receipt"])
+    fails = run_again(replace(receipt, program="print(5)\n1 / 0"), module_sandbox)
+    works = run_again(replace(receipt, failure="NameError: x"), module_sandbox)
+    assert [each.status for each in (fails, works)] == ["different", "different"]
+    assert ("ZeroDivisionError" in fails.reason, "NameError" in works.reason) == (True, True)
+
+
+def test_what_shows_nothing_cannot_be_compared(module_sandbox: SandboxExecutor) -> None:
+    result = ask(module_sandbox, "def double(x):\n    return 2 * x", {})
+    assert run_again(result["receipt"], module_sandbox).status == "unknown"
+
+
 def test_chance_is_named_as_the_reason(module_sandbox: SandboxExecutor) -> None:
     result = ask(module_sandbox, "import random\nprint(random.random())", {})
     comparison = run_again(read_receipt(json.dumps(result["receipt"])), module_sandbox)

@@ -110,6 +110,33 @@ def unsupported_numbers(answer: str, *sources: str) -> list[str]:
     return fewest or []
 
 
+def places_of_numbers(answer: str, output: str, limit: int) -> dict[str, int | None]:
+    r"""Return the line of an output, from 1, that has each of the first numbers of an answer; None if none has it.
+
+    Example:
+        >>> places_of_numbers("15 of 33.3%", "150 rows\nshare 0.333", 9)
+        {'15': None, '33.3': 2}
+    """
+    lines = [(place, _SourceNumbers([line])) for place, line in enumerate(output.splitlines(), 1)]
+    lines = [(place, numbers) for place, numbers in lines if numbers.values]
+    found: list[dict[str, int | None]] = []
+    written = ""
+    for place, reading in enumerate(readings(answer)):
+        # Every second one is the one before with comma and point exchanged.
+        written = written if place % 2 else reading
+        matches = itertools.islice(NUMBER.finditer(reading), limit)
+        found.append({written[slice(*match.span())]: _place_of(match, lines) for match in matches})
+    return min(found, key=lambda places: list(places.values()).count(None))
+
+
+def _place_of(match: re.Match[str], lines: Sequence[tuple[int, _SourceNumbers]]) -> int | None:
+    number = Number(match[0])
+    exact = (place for place, numbers in lines if numbers.has(number.value))
+    meant = list(_meanings(match, number, loosely=False))
+    near = (place for place, numbers in lines if any(numbers.has(*each) for each in meant))
+    return next(itertools.chain(exact, near), None)
+
+
 def omits_result(answer: str, output: str) -> bool:
     """Return whether an output has a few numbers, and an answer states none of them, not even in words.
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_chains.verification.comparison import Outcome, group
-from code_chains.verification.grounding import omits_result, unsupported_numbers
+from code_chains.verification.grounding import omits_result, places_of_numbers, unsupported_numbers
 
 SAME = [
     ("Sum: 15", "15"),
@@ -248,3 +248,20 @@ def test_a_long_answer_takes_no_more_than_linear_time(unit: str, end: str) -> No
 def test_an_invented_number_is_found_among_many() -> None:
     numbers = " ".join(map(str, range(1000, 9000)))
     assert unsupported_numbers(f"{numbers} 77777", numbers) == ["77777"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "places"),
+    [
+        ("It is 15, half of it (50 %).", "150", {"15": None, "50": None}),
+        ("-15 in 24 rows", "2024-03-15 rows 24", {"-15": None, "24": 1}),
+        ("Es sind 1.234,50 € und 3", "total 1234.5\n3", {"1.234,50": 1, "3": 2}),
+        ("1,234,567.89", "a\n1234567.891", {"1,234,567.89": 2}),
+        ("4 500 km", "4500", {"4500": 1}),
+        ("nothing", "", {}),
+    ],
+)
+def test_numbers_of_an_answer_are_found_in_the_lines_of_an_output(
+    answer: str, output: str, places: dict[str, int | None]
+) -> None:
+    assert places_of_numbers(answer, output, 9) == places
