@@ -277,7 +277,7 @@ def _needs(values: State) -> tuple[str, ...]:
     execution, code = values["execution"], str(values.get("code") or "")
     printed, error = f"{execution.output}\n{execution.stderr}", execution.error
     output = printed if execution.ok else ""
-    if error:
+    if error and execution.status != "refused":  # That quotes the reply, which is read itself.
         # A program that says what is missing may leave then, or ask for it.
         output = printed if error.type in ("SystemExit", "EOFError") else error.message
     query, reply = str(values.get("query") or ""), str(values.get("reply") or "")

@@ -515,7 +515,7 @@ def test_sql_has_no_tests(tmp_path: Any) -> None:
     with SqlExecutor() as place:
         chain = create_code_chain(saying("```sql\nSELECT 1\n```"), executor=place)
         with pytest.raises(ConfigurationError, match="SandboxExecutor"):
-            chain.invoke({"query": "?", "tests": "assert True"})
+            chain.invoke({"query": "?", "tests": "assert f()"})
 
 
 # -- a function that was asked for -----------------------------------------------------------------------------------------

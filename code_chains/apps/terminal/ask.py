@@ -175,11 +175,14 @@ def read_tests(path: str | None) -> str | None:
     """Return the text of a file of tests.
 
     Raises:
-        click.BadParameter: It cannot be read.
+        click.BadParameter: It cannot be read, or is empty.
     """
     if path is None:
         return None
     try:
-        return Path(path).read_text(encoding="utf-8")
+        tests = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise click.BadParameter(f"{path!r} cannot be read: {error}", param_hint="--tests") from None
+    if not tests.strip():
+        raise click.BadParameter(f"{path!r} is empty.", param_hint="--tests")
+    return tests

@@ -9,6 +9,11 @@ import re
 _PROMPT = re.compile(r"^[ \t]*>>> ", re.MULTILINE)
 
 
+def has_prompts(text: str) -> bool:
+    """Return whether a text has steps of an interactive session."""
+    return _PROMPT.search(text) is not None
+
+
 def without_prompts(tests: str) -> str:
     """Return doctests as source that asserts what they show; other tests as they are.
 
@@ -16,7 +21,7 @@ def without_prompts(tests: str) -> str:
         ValueError: The prompts are not those of a session.
         SyntaxError: What they hold is not Python.
     """
-    text = _session(tests) if _PROMPT.search(tests) else ""
+    text = _session(tests) if has_prompts(tests) else ""
     return "\n".join(map(_assertion, doctest.DocTestParser().get_examples(text))) if text else tests
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from code_chains.analysis.parsing import UNREADABLE, called_names, names_in, nod
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
 from code_chains.verification.expectations.assertions import Assertions, free_names
-from code_chains.verification.expectations.doctests import without_prompts
+from code_chains.verification.expectations.doctests import has_prompts, without_prompts
 from code_chains.verification.expectations.examples import Example, parse_example
 from code_chains.verification.expectations.harness import build_harness
 from code_chains.verification.expectations.instrumentation import EXACT
@@ -38,7 +39,7 @@ class Expectations:
     @property
     def count(self) -> int:
         """Number of assertions and examples."""
-        assertions = len(list(nodes(self.tests, ast.Assert)))
+        assertions = sum(not isinstance(node.test, ast.Constant) for node in nodes(self.tests, ast.Assert))
         return len(self.examples) + (assertions or bool(self.tests.body))
 
     @property
@@ -133,26 +134,59 @@ def expect(tests: object = None, examples: object = None) -> Expectations:
 
 
 def _parse_tests(tests: object) -> ast.Module:
-    if (
-        isinstance(tests, Sequence)
-        and not isinstance(tests, str | bytes)
-        and all(isinstance(test, str) for test in tests)
-    ):
-        tests = "\n".join(map(str, tests))
-    if not isinstance(tests, str | None):
+    is_list = isinstance(tests, Sequence) and not isinstance(tests, str | bytes)
+    given: list[object] = [*tests] if is_list else [tests or ""]  # type: ignore[misc]
+    entries = [entry for entry in given if isinstance(entry, str)]
+    if len(entries) < len(given):
         raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
-    if not tests:
+    if not any(entries):
         return ast.Module(body=[], type_ignores=[])
     try:
-        tree = syntax_tree(without_prompts(tests))
+        source = "\n".join(map(without_prompts, entries))
+        tree = syntax_tree(source)
     except UNREADABLE as error:
         raise InputError(f"The tests are not valid Python: {error}.") from error
-    if tree.body and not Assertions(tree).are_in(tree):
-        raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
-    _mark_exact(tree, tests)
+    if tree.body:
+        _refuse_empty(tree)
+    has_imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))
+    _mark_exact(tree, source)
+    _count_expected_errors(tree)
     tree = of_program(without_runner(tree))  # Raises for tests that need more of a test runner.
+    # Of names that Python has, a program may define its own; files are what one has written.
+    outside = {*free_names(tree), *vars(builtins), "output"}
+    if tree.body and not has_imports and not outside & names_in(tree):
+        raise InputError('The tests say nothing about the program. Call what it defines: "assert f(2) == 4".')
     refuse_dangerous_builtins(tree, free_names(tree))
     return tree
+
+
+def _refuse_empty(tree: ast.Module) -> None:
+    """Refuse assertions that no program could fail.
+
+    Raises:
+        InputError: They assert nothing, or a tuple; or a docstring has tests that nothing runs.
+    """
+    docstrings = (node.value for node in nodes(tree, ast.Expr) if isinstance(node.value, ast.Constant))
+    if any(has_prompts(str(docstring.value)) for docstring in docstrings):
+        raise InputError(
+            "Doctests beside other tests are not run: pass a list, with each as an entry of its own."
+        )
+    if not Assertions(tree).are_in(tree):
+        raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
+    for node in nodes(tree, ast.Assert):
+        if isinstance(node.test, ast.Tuple) and node.test.elts:
+            raise InputError(f"A tuple is always true: write `assert {ast.unparse(node.test.elts[0])}`.")
+
+
+def _count_expected_errors(tree: ast.Module) -> None:
+    """Have handlers assert where a test fails unless an error is raised: `try: f(-1); assert False`."""
+    for node in nodes(tree, ast.Try):
+        match node.body[-1]:
+            case ast.Assert(test=ast.Constant(value=False)):
+                for handler in node.handlers:
+                    asserted = ast.Assert(ast.Constant(value=True))
+                    handler.body.insert(0, ast.copy_location(asserted, handler.body[0]))
+    ast.fix_missing_locations(tree)
 
 
 def _mark_exact(tree: ast.Module, tests: str) -> None:

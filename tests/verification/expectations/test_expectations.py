@@ -36,7 +36,7 @@ def sandbox() -> Iterator[SandboxExecutor]:
 
 
 def said(
-    sandbox: SandboxExecutor, code: str, tests: str | None = None, examples: Any = None, **given: str
+    sandbox: SandboxExecutor, code: str, tests: object = None, examples: Any = None, **given: str
 ) -> str:
     """What tests and examples say about a program; nothing if it holds."""
     error = sandbox.run_tests(code, expect(tests, examples).program(code, **given))[1].error
@@ -147,6 +147,35 @@ def test_tests_that_were_not_all_run_do_not_pass(sandbox: SandboxExecutor, tests
 def test_tests_that_need_a_runner_are_refused(tests: str) -> None:
     with pytest.raises(InputError, match="a loop"):
         expect(tests)
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert 1 + 1 == 2",
+        "assert True",
+        "def test_double():\n    assert (double(2) == 4, 'twice')",
+        "import doctest\ndef double_two():\n    '''\n    >>> double(2)\n    4\n    '''\nassert not doctest.testmod()[0]",
+        "'''\n>>> double(2)\n4\n'''\nassert double(0) == 0",
+    ],
+)
+def test_tests_that_no_program_could_fail_are_refused(tests: str) -> None:
+    with pytest.raises(InputError):
+        expect(tests)
+
+
+def test_an_entry_after_a_doctest_is_another_test(sandbox: SandboxExecutor) -> None:
+    code, session = "def double(x): return 2 * x", ">>> double(2)\n4"
+    assert said(sandbox, code, [session, "assert double(1) == 2"]) == ""
+    assert "expected 3" in said(sandbox, code, [session, "assert double(1) == 3"])
+
+
+@pytest.mark.parametrize(("code", "passes"), [("float", True), ("str", False)])
+def test_an_error_that_a_test_waits_for_is_an_assertion(
+    sandbox: SandboxExecutor, code: str, passes: bool
+) -> None:
+    tests = "def test_error():\n    try:\n        f('x')\n        assert False\n    except ValueError:\n        pass"
+    assert (said(sandbox, f"def f(x): return {code}(x)", tests) == "") is passes
 
 
 LIBRARIES = {
