@@ -18,7 +18,7 @@ _PATTERNS = {
     "tests": r"The program gives what (\d+|the) (?:tests?|examples?) expects?\.",
     "vote": r"(\d+) of (\d+) programs gave the same outcome\.",
     "nothing": r"Nothing was computed: the program prints what the model wrote: (.*)\.",
-    "made_up": r"The program made up its data: (.*) were not given\.",
+    "made_up": r"The program made up its data: (.*) (?:was|were) not given\.",
     "assumed": r"The program assumes (.*), which was not given\.",
     "lacking": r"The model says that this is not given: (.*)\.",
     "replaced": r"(.*) was given but does not reach the output; the program used (.*) of its own\.",

@@ -8,6 +8,14 @@ from collections.abc import Collection, Iterable, Iterator
 
 from code_chains.analysis.parsing import arguments_of, names_in, nodes, positional_parameters
 from code_chains.verification.provenance.given import Given, Origin, written_numbers
+from code_chains.verification.provenance.literals import (
+    factors_of,
+    is_label,
+    is_not_constant,
+    leaves_of,
+    number_of,
+    text_of,
+)
 from code_chains.verification.provenance.tokens import (
     ASKING_ABOUT_FILES,
     CARRYING,
@@ -69,6 +77,7 @@ class Expressions:
         self._constants: dict[ast.Constant, Tokens] = {}
         self._callees: dict[ast.expr, str] = {}
         self.shown: list[Tokens] = []
+        self._modules = {name for name, _ in _imports(tree)}
         modules = {file.split("/")[0].removesuffix(".py") for file in self._files}
         self._names.update((name, SOURCE) for name, module in _imports(tree) if module.casefold() in modules)
         for name in names:
@@ -86,7 +95,7 @@ class Expressions:
         return self._as_quantity(str(name), value)
 
     def _as_quantity(self, name: str, value: ast.expr) -> Tokens:
-        factors = _factors(value)
+        factors = factors_of(value)
         for factor, number in factors:
             origin = self._given.origin(number)
             # Beside others, a small number may be a count, and 100 a percentage.
@@ -135,8 +144,8 @@ class Expressions:
                 return self._constants[node]
             case ast.Name(id=name):
                 return self._names[name] | (self._names[f"{name}()"] if name in self._functions else NONE)
-            case ast.Attribute(value=value, attr=name):
-                return SOURCE if name in OPENING else self._tokens(value) | self._names[f".{name}"]
+            case ast.Attribute():
+                return self._attribute(node)
             case ast.Subscript(value=value, slice=key):
                 return self._tokens(value) | self._key(key)
             case ast.Call():
@@ -148,6 +157,13 @@ class Expressions:
                 return self._tokens(value)
         return self._computed(node)
 
+    def _attribute(self, node: ast.Attribute) -> Tokens:
+        if node.attr in OPENING:
+            return SOURCE
+        # What a module has, such as math.pi, is nobody's own.
+        is_module = isinstance(node.value, ast.Name) and node.value.id in self._modules
+        return self._tokens(node.value) | (COMPUTED if is_module else self._names[f".{node.attr}"])
+
     def _computed(self, node: ast.expr) -> Tokens:
         match node:
             case ast.BinOp():
@@ -155,7 +171,7 @@ class Expressions:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._test(operand)
             case ast.Compare(left=left, comparators=others):
-                return self._union(filter(_is_not_constant, [left, *others])) | COMPUTED
+                return self._union(filter(is_not_constant, [left, *others])) | COMPUTED
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self._test(test) | self._union([body, orelse])
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
@@ -166,8 +182,10 @@ class Expressions:
 
     def _composed(self, node: ast.expr) -> Tokens:
         match node:
+            case ast.FormattedValue(value=value):  # How it is shown is no value.
+                return self._tokens(value)
             case ast.List() | ast.Tuple() | ast.Set():
-                return self._with_made_up(node, self._union(node.elts), list(_leaves(node.elts)))
+                return self._with_made_up(node, self._union(node.elts), list(leaves_of(node.elts)))
             case ast.Dict():
                 return self._mapping(node)
             case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
@@ -211,13 +229,18 @@ class Expressions:
     def _key(self, key: ast.expr) -> Tokens:
         """Return the origins of an index: constants say nothing."""
         if isinstance(key, ast.Slice):
-            parts = filter(_is_not_constant, filter(None, (key.lower, key.upper, key.step)))
+            parts = filter(is_not_constant, filter(None, (key.lower, key.upper, key.step)))
             return self._union(parts) | COMPUTED
-        return self._tokens(key) if _is_not_constant(key) and not isinstance(key, ast.List) else NONE
+        return self._tokens(key) if is_not_constant(key) and not isinstance(key, ast.List) else NONE
 
     def _operation(self, node: ast.BinOp) -> Tokens:
+        match node:
+            case ast.BinOp(
+                left=ast.Constant(value=10), op=ast.Pow(), right=ast.Constant(value=int(power))
+            ) if power < 20:
+                return self._literal_number(10.0**power, node) | COMPUTED
         tokens = self._tokens(node.left)
-        if not (isinstance(node.op, ast.Mod | ast.Pow) and _number(node.right) is not None):
+        if not (isinstance(node.op, ast.Mod | ast.Pow) and number_of(node.right) is not None):
             tokens |= self._tokens(node.right)
         kinds = {token.kind for token in tokens}
         is_text = isinstance(node.op, ast.Add | ast.Mod) and Kind.TEXT in kinds
@@ -236,28 +259,30 @@ class Expressions:
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 tokens |= self._as_quantity(key.value, value)
-        return self._with_made_up(node, tokens, list(_leaves(node.values)))
+        return self._with_made_up(node, tokens, list(leaves_of(node.values)))
 
     def _with_made_up(self, node: ast.expr, tokens: Tokens, leaves: list[ast.expr]) -> Tokens:
         """Return the origins of a display: if most of its constants were not given, it is made up, else a table."""
-        leaves = [leaf for leaf in leaves if not _is_label(leaf)]
+        if self._given.is_about_calendar and len(leaves) in (7, 12):
+            return tokens
+        leaves = [leaf for leaf in leaves if not is_label(leaf)]
         own = list(filter(self._is_own, leaves))
         # A single text that a word of the question stands for is a fact: `{"Australia": "Canberra"}`.
-        is_fact = isinstance(node, ast.Dict) and any(map(_text, own)) and self._names_given(node.keys)
+        is_fact = isinstance(node, ast.Dict) and any(map(text_of, own)) and self._names_given(node.keys)
         if len(own) < (1 if is_fact else _MIN_ELEMENTS) or len(own) * 2 <= len(leaves):
             return _without(tokens, Kind.UNKNOWN) if len(leaves) >= _MIN_TABLE else tokens
         shown = ", ".join(ast.unparse(leaf)[:20] for leaf in own[:2])
         return tokens | {Token(Kind.DATA, f"{shown}, …", node.lineno)}
 
     def _names_given(self, keys: Iterable[ast.expr | None]) -> bool:
-        texts = filter(None, map(_text, keys))
+        texts = filter(None, map(text_of, keys))
         return any(len(text) > 2 and self._given.holds(text) for text in texts)
 
     def _is_own(self, leaf: ast.expr) -> bool:
-        if (text := _text(leaf)) is not None:
+        if (text := text_of(leaf)) is not None:
             is_word = len(text.strip()) > 2 or DATE.search(text) is not None
             return is_word and not self._given.holds(text)
-        number = _number(leaf)
+        number = number_of(leaf)
         return number is not None and self._given.origin(number) is Origin.UNKNOWN
 
     # -- calls
@@ -269,7 +294,7 @@ class Expressions:
             return COMPUTED
         if name in self._functions:
             return self._own_function(node, self._functions[name], receiver | condition)
-        arguments = filter(_is_not_constant, node.args) if name == "range" else node.args
+        arguments = _without_settings(name, node)
         read = self._labelled if name in SHOWING and len(node.args) > 1 else self._union
         given = read(arguments) | frozenset().union(*map(self._value_of_keyword, node.keywords))
         tokens = given | receiver
@@ -317,7 +342,7 @@ class Expressions:
 
     def _value_of_keyword(self, keyword: ast.keyword) -> Tokens:
         """Return the origins of an argument by keyword: constants are options, unless their name is that of a quantity."""
-        if _is_not_constant(keyword.value):
+        if is_not_constant(keyword.value):
             return self._tokens(keyword.value)
         name = keyword.arg or ""
         tokens = NONE if name in _SIZES else self._as_quantity(name, keyword.value)
@@ -365,71 +390,25 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield member.asname or member.name, (origin.module or member.name).split(".")[0]
 
 
-def _text(node: ast.expr | None) -> str | None:
-    """Return the value of a text."""
-    match node:
-        case ast.Constant(value=str() as text):
-            return text
-    return None
-
-
-def _is_label(node: ast.expr) -> bool:
-    """Return whether a constant is a single letter, as that of a row."""
-    text = _text(node)
-    return text is not None and len(text) < _MIN_ELEMENTS
-
-
 def _parameters(function: Function) -> list[str]:
     names = positional_parameters(function)
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
-
-
-def _is_not_constant(node: ast.expr) -> bool:
-    return not isinstance(node, ast.Constant) and _number(node) is None
-
-
-def _number(node: ast.expr) -> float | None:
-    """Return the value of a number, also with a sign."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        node = node.operand
-    if (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, int | float)
-        and not isinstance(node.value, bool)
-    ):
-        try:
-            return float(node.value)
-        except OverflowError:
-            return None
-    return None
-
-
-def _factors(node: ast.expr) -> list[tuple[ast.expr, float]]:
-    """Return the numbers that an expression multiplies or divides; none if it has other parts."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        left, right = _factors(node.left), _factors(node.right)
-        return [*left, *right] if left and right else []
-    number = _number(node)
-    return [] if number is None else [(node, number)]
-
-
-def _leaves(elements: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    for element in elements:
-        match element:
-            case ast.List(elts=nested) | ast.Tuple(elts=nested) | ast.Set(elts=nested):
-                yield from _leaves(nested)
-            case ast.Dict(values=nested):
-                yield from _leaves(nested)
-            case ast.Call(func=ast.Name(id=name), args=nested) if name[:1].isupper():  # A record of a class.
-                yield from _leaves(nested)
-            case _:
-                yield element
 
 
 def _called(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
+
+
+def _without_settings(name: str, call: ast.Call) -> list[ast.expr]:
+    """Return the arguments of a call but for how often something is done, and to how many digits it is shown."""
+    if name == "range":
+        return list(filter(is_not_constant, call.args))
+    if name in ("round", "around") or (name == "format" and isinstance(call.func, ast.Name)):
+        is_method = len(call.args) == 1 and isinstance(call.func, ast.Attribute)
+        return [] if is_method else call.args[:1]
+    return call.args
 
 
 def _is_replaced(name: str, tree: ast.Module) -> bool:
@@ -440,3 +419,8 @@ def _is_replaced(name: str, tree: ast.Module) -> bool:
         ):
             return name not in names_in(node.value)
     return False
+
+
+def is_call_of(node: ast.expr, names: Collection[str]) -> bool:
+    """Return whether an expression calls a function of certain names."""
+    return isinstance(node, ast.Call) and _called(node.func) in names

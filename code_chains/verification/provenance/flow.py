@@ -13,9 +13,9 @@ from typing import Any
 
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import captured_names, nodes, positional_parameters
-from code_chains.verification.provenance.expressions import Expressions
+from code_chains.verification.provenance.expressions import Expressions, is_call_of
 from code_chains.verification.provenance.given import Given
-from code_chains.verification.provenance.tokens import COMPUTED, KEEPING, NONE, Tokens
+from code_chains.verification.provenance.tokens import COMPUTED, KEEPING, LABELLING, NONE, Tokens
 
 _MAX_ROUNDS = 5
 _READING = re.compile(r"open|read_(?!sql)\w+|load(?!s)\w*")
@@ -36,7 +36,11 @@ class Flow(Expressions):
             self._run(tree.body, NONE)
             if before == self._names:
                 break
-        if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+        if (
+            tree.body
+            and isinstance(last := tree.body[-1], ast.Expr)
+            and not is_call_of(last.value, LABELLING)
+        ):
             self._show(self._tokens(last.value), NONE)
 
     def _run(self, body: Iterable[ast.stmt], condition: Tokens) -> None:

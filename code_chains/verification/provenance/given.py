@@ -31,7 +31,7 @@ _PERCENT = re.compile(
     r"[%٪％]|percent|per cent|prozent|ciento|pour cent|cento|процент|yüzde|プロ|割|百分|퍼센트|بالم|प्रतिशत",
     re.I,
 )
-_SCALES = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6)
+_SCALES = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
 _PARTS = re.compile(
     r"quart|half|viertel|halb|cuarto|medi[ao]|demi|mezz[ao]|mei[ao]|четверт|половин|полтор|buçuk|çeyrek|半|نصف|ربع",
     re.I,
@@ -81,8 +81,23 @@ _IMPLIED = {
     r"half|majority|\bmost\b": (50,),
     r"\bboil(?:s|ing)?\b|siede": (100, 212),
     r"bestanden|durchgefallen": (4,),
+    r"celsius|fahrenheit": (5, 9, 100),
+    r"golden ratio|goldene[rn]? schnitt|nombre d'or|[aá]urea|fibonacci": (5,),
+    r"\binch|\bfeet\b|\bfoot\b|\byards?\b|\bmiles?\b|dozen": (3, 12, 36),
+    r"chess|schach|ajedrez|échecs|scacch|xadrez|шахмат": (8, 16, 32, 64),
+    r"\bcards?\b|\bdeck\b|poker|spielkarte|baraja": (4, 13, 54),
+    r"\bdic?e\b|würfel|\bdados?\b|\bdés?\b|кубик|骰|サイコロ|주사위": (3, 6),
+    r"christmas|weihnacht|navidad|\bnoël|\bnatale?\b|рождеств|クリスマス|圣诞": (12, 24, 25, 26),
+    r"new year|silvester|neujahr|halloween|valentin": (2, 10, 12, 14, 31),
 }
-"""Words that imply limits, as far as they are common."""
+"""Words that imply numbers that everybody knows."""
+_CALENDAR = re.compile(
+    r"week ?day|days? of the week|\bmonths?\b|wochentag|\bmonate?n?\b|d[ií]as de la semana|\bmes(?:es|i)?\b"
+    r"|jours de la semaine|\bmois\b|giorni della settimana|dias da semana|\bmês\b|\bmaand|weekdag"
+    r"|дн[ия] недели|месяц|dni tygodnia|miesi[ąę]c"
+    r"|曜日|星期|月份|요일|\baylar|\bbulan",
+    re.IGNORECASE,
+)
 _MAX_SMALL, _MAX_SPELLED = 12, 5
 
 
@@ -109,11 +124,21 @@ class Given:
         self._examples = examples[:_MAX_TEXT_CHARS]
 
     @cached_property
-    def numbers(self) -> list[float]:
+    def stated(self) -> list[float]:
         """The numbers that are stated, in digits or in words, each once."""
-        texts = (written_numbers, stated_in_words, _of_clocks, _of_other_bases, _of_letters, _implied)
+        texts = (written_numbers, stated_in_words, _of_clocks, _of_other_bases, _of_letters)
         stated = itertools.chain.from_iterable(read(self._text) for read in texts)
         return list(dict.fromkeys(itertools.islice(stated, _MAX_NUMBERS)))
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """The numbers that are stated, and those that words imply."""
+        return list(dict.fromkeys([*self.stated, *_implied(self._text)]))
+
+    @cached_property
+    def is_about_calendar(self) -> bool:
+        """Whether it is about days of the week or months, whose names everybody knows."""
+        return _CALENDAR.search(self._text) is not None
 
     @cached_property
     def states_percent(self) -> bool:

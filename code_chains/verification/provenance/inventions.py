@@ -22,14 +22,18 @@ _MAX_CODE_CHARS = 20_000
 _MAX_NAMED = 3
 _CHANCE = re.compile(
     r"random|simulat|monte.?carlo|probabilit|chance|dice|coin|shuffle|pick|draw|roll|lottery|sample|zufall|würfel|wahrscheinlich"
-    r"|aleatori|azar|dado|moneda|hasard|aléatoire|casual|sorte|случайн|вероятн|rastgele|随机|概率|乱数|ランダム|확률|무작위|عشوائي",
+    r"|aleatori|azar|dado|moneda|hasard|aléatoire|casual|sorte|случайн|вероятн|rastgele|随机|概率|乱数|ランダム|확률|무작위|عشوائي"
+    r"|\b(?:flip|toss|throw)|münze|wirf\b|lanza|lance[rz]?\b|\bgooi|dobbel|rzuć|hoď|кубик|монет|掷|骰|硬币|サイコロ|コイン|주사위|동전|نرد",
     re.IGNORECASE,
 )
 _MADE_UP = re.compile(
     r"\b(?:make up|made[- ]up|invent\w*|fictional|fictitious|imaginary|fake|dummy|mock|sample data|example data|test data"
     r"|poem|(?:a|the|short|funny|bedtime) story|haiku|joke|lorem ipsum|password"
     r"|erfinde\w*|ausgedacht\w*|beispieldaten|inventa\w*|ficticio\w*|invente\w*"
-    r"|fictif\w*|inventati\w*|придума\w*|выдум\w*|uydur\w*)\b|编造|虚构|架空|作り話",
+    r"|fictif\w*|inventati\w*|придума\w*|выдум\w*|uydur\w*"
+    r"|witz\w*|gedicht\w*|chiste\w*|poema\w*|blague\w*|poème\w*|barzellett[ae]|piada|анекдот\w*|fıkra"
+    r"|(?:creat|generat|erstell|erzeug|génér|cré)\w*\s(?:[^\s.?!]+\s){0,8}(?:example|beispiel|ejemplo|exemple|esempi|exemplo)\w*"
+    r")\b|编造|虚构|架空|作り話",
     re.IGNORECASE,
 )
 _PROGRAM = re.compile(
@@ -100,7 +104,9 @@ def find_invention(
         'data'
     """
     tree = parse(code) if len(code) <= _MAX_CODE_CHARS else None
-    if tree is None or asks_for_inventions(query) or _HOW_TO.search(query) or _DRAWING.search(query):
+    if tree is None or asks_for_inventions(query) or _HOW_TO.search(query):
+        return None
+    if _DRAWING.search(query) and not files:
         return None
     known = [*names, *names_from_elsewhere(code)]
     try:
@@ -113,7 +119,7 @@ def find_invention(
     allows_chance = _CHANCE.search(query) is not None
     inputs = [*files, *(f"`{name}`" for name in names)]
     # With two numbers, a question may be a calculation of its own.
-    needs_input = bool(inputs) and is_first and len(Given(query).numbers) < 2
+    needs_input = bool(inputs) and is_first and len(Given(query).stated) < 2
     asks_with_rate = _RATE.search(query) is not None
     return _Decision(tokens, given, inputs, needs_input, allows_chance, asks_with_rate).find()
 
@@ -159,6 +165,10 @@ class _Decision:
         is_unread = self.needs_input and Kind.GIVEN not in kinds
         if self.inputs and Kind.SOURCE not in kinds and (own or is_unread):
             return self._ignored(own)
+        if (
+            self.allows_chance and Kind.RANDOM in kinds
+        ):  # What is drawn from, and how often, are the program's own.
+            return None
         has_data = Kind.DATA in kinds and not any(map(_is_number, self._of(Kind.GIVEN)))
         is_made_up = has_data or (Kind.GIVEN not in kinds and self._is_made_up(kinds))
         if is_made_up and Kind.SOURCE not in kinds:
@@ -168,7 +178,7 @@ class _Decision:
     def _is_made_up(self, kinds: set[Kind]) -> bool:
         """Return whether an output that nothing given reaches is computed from constants or by chance."""
         by_chance = Kind.RANDOM in kinds and not self.allows_chance
-        is_weak = Kind.WEAK in kinds and not self.given.numbers
+        is_weak = Kind.WEAK in kinds and not self.given.stated
         return by_chance or is_weak or bool(kinds & {Kind.DATA, Kind.UNKNOWN, Kind.QUANTITY})
 
     def _of(self, *kinds: Kind) -> list[Token]:
@@ -182,6 +192,8 @@ class _Decision:
             return None
         if self.inputs:
             return self._ignored(own)
+        if self._of(Kind.DATA):
+            return self._made_up()
         shown = max(own, key=lambda token: len(token.shown)).shown
         return Invention("text", f"Nothing was computed: the program prints what the model wrote: {shown!r}.")
 
@@ -189,7 +201,8 @@ class _Decision:
         chance = self._of(Kind.RANDOM)
         own = self._of(Kind.DATA) or self._of(Kind.UNKNOWN, Kind.QUANTITY, Kind.WEAK)
         what = "random numbers" if chance and not own else _listed(own)
-        return Invention("data", f"The program made up its data: {what} were not given.")
+        verb = "was" if len(own) == 1 and "…" not in what else "were"
+        return Invention("data", f"The program made up its data: {what} {verb} not given.")
 
     def _ignored(self, own: list[Token]) -> Invention:
         used = f"; the program used {_listed(own)} of its own" if own else ""
@@ -214,5 +227,5 @@ def _is_number(token: Token) -> bool:
 
 
 def _listed(tokens: Iterable[Token]) -> str:
-    named = itertools.islice(tokens, _MAX_NAMED)
-    return ", ".join(f"{token.shown} (line {token.line})" for token in named)
+    named = dict.fromkeys(f"{token.shown} (line {token.line})" for token in tokens)
+    return ", ".join(itertools.islice(named, _MAX_NAMED))

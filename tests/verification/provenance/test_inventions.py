@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import time
 
 import pytest
@@ -91,6 +92,11 @@ IGNORED = [
     ),
     ("What is the total?", "import pandas as pd\nprint(pd.DataFrame({'amount': [100, 217]}).amount.sum())"),
     ("How many rows has the file?", "print(120)"),
+    (
+        "Plot the amounts",
+        "import matplotlib.pyplot as plt\nplt.bar(['a', 'b'], [1, 2])\nplt.savefig('p.png')",
+    ),
+    ("Zeichne die Beträge", "import matplotlib.pyplot as plt\nplt.bar(['a'], [35])\nprint('fertig')"),
     ("What is the mean price in sales.csv?", "print('The mean price is 15.5')"),
     (
         "Which product sold best?",
@@ -109,6 +115,21 @@ HONEST = [
     ("Rows in all files?", "import glob\nprint(sum(len(open(f).readlines()) for f in glob.glob('*.csv')))", SALES),
     ("Sales by age", "d = pd.read_csv('sales.csv')\nprint(d.groupby(pd.cut(d.age, [0, 18, 35, 67])).x.sum())", SALES),
     ("Is 2024 a leap year?", "import calendar\nprint('Yes' if calendar.isleap(2024) else 'No')", ()),
+    ("What is pi?", "import math\nprint(round(math.pi, 10))", ()),
+    ("What is pi?", "from math import pi\nprint(f'{pi:.10f}')", ()),
+    ("What is pi squared?", "import math\nprint(round(math.pi**2, 5))", ()),
+    ("What is the energy of a photon of 500 nm?", "print(6.626e-34 * 3e8 / 500e-9)", ()),
+    ("How many MB are in a GiB?", "print(2**30 / 10**6)", ()),
+    ("How many inches are in a mile?", "print(5280 * 12)", ()),
+    ("Celsius equals Fahrenheit at?", "c = 100\nwhile c * 9 / 5 + 32 != c:\n    c -= 1\nprint(c)", ()),
+    ("How many squares has a chessboard?", "print(8 * 8)", ()),
+    ("Welche Monate enthalten ein r?", "m = 'Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez'.split()\nprint(len(m))", ()),
+    ("Which weekdays end in y?", f"print([d for d in {list(calendar.day_name)} if d[-1] == 'y'])", ()),
+    ("Estimate pi by Monte Carlo", "import random\nprint(4 * sum(random.random() < 0.785 for _ in range(9999)) / 9999)", ()),
+    ("掷骰子", "import random\nprint(random.randint(1, 6))", ()),
+    ("Flip a coin", "import random\nprint(random.choice(['heads', 'tails']))", ()),
+    ("Create five example customers", "print([('Ann', 31), ('Bob', 42), ('Cleo', 53)])", ()),
+    ("Erzähl mir einen Witz", "print('Warum ging das Huhn über die Straße?')", ()),
     ("How many minutes are 1 hour 45 minutes?", "print(1.75 * 60)", ()),
     ("What is 15% off 80?", "print(80 * 0.85)", ()),
     ("Convert 20 °C to Fahrenheit", "print(20 * 1.8 + 32)", ()),

@@ -1,0 +1,64 @@
+"""Constants in the expressions of a program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+
+def text_of(node: ast.expr | None) -> str | None:
+    """Return the value of a text."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text
+    return None
+
+
+def is_label(node: ast.expr) -> bool:
+    """Return whether a constant is a single letter, as that of a row."""
+    text = text_of(node)
+    return text is not None and len(text) < 2
+
+
+def is_not_constant(node: ast.expr) -> bool:
+    """Return whether an expression is no constant, nor a number with a sign."""
+    return not isinstance(node, ast.Constant) and number_of(node) is None
+
+
+def number_of(node: ast.expr) -> float | None:
+    """Return the value of a number, also with a sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        node = node.operand
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+    ):
+        try:
+            return float(node.value)
+        except OverflowError:
+            return None
+    return None
+
+
+def factors_of(node: ast.expr) -> list[tuple[ast.expr, float]]:
+    """Return the numbers that an expression multiplies or divides; none if it has other parts."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        left, right = factors_of(node.left), factors_of(node.right)
+        return [*left, *right] if left and right else []
+    number = number_of(node)
+    return [] if number is None else [(node, number)]
+
+
+def leaves_of(elements: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    """Yield the elements of displays within displays, and those of records."""
+    for element in elements:
+        match element:
+            case ast.List(elts=nested) | ast.Tuple(elts=nested) | ast.Set(elts=nested):
+                yield from leaves_of(nested)
+            case ast.Dict(values=nested):
+                yield from leaves_of(nested)
+            case ast.Call(func=ast.Name(id=name), args=nested) if name[:1].isupper():  # A record of a class.
+                yield from leaves_of(nested)
+            case _:
+                yield element
