@@ -1,55 +1,25 @@
-"""Other notations of what is expected: quantities with their units, lists by line, dates in words."""
+"""Other notations of what is expected: lists by line, dates in words, numbers that are names."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
-from code_chains.verification.number_words import stated_in_words
-from code_chains.verification.numbers import NUMBER, WRITTEN_NUMBER, ascii_digits, normalized, possible_values
+from code_chains.verification.numbers import NUMBER
 
-_UNITS = {
-    **dict.fromkeys(("€", "euro"), "eur"),
-    **dict.fromkeys(("$", "dollar", "us$"), "usd"),
-    **dict.fromkeys(("£", "pound"), "gbp"),
-    **dict.fromkeys(("¥", "yen"), "jpy"),
-    **dict.fromkeys(("percent", "prozent", "pct"), "%"),
-    **dict.fromkeys(("°c", "celsius"), "c"),
-    "kilometer": "km",
-    "kilometre": "km",
-    "meter": "m",
-    "metre": "m",
-    "centimeter": "cm",
-    "centimetre": "cm",
-    "kilogram": "kg",
-    "gram": "g",
-    "liter": "l",
-    "litre": "l",
-    "hour": "h",
-    "minute": "min",
-    "second": "sec",
-    "s": "sec",
-}
-_SCALES = {
-    **dict.fromkeys(("k", "thousand", "tausend", "tsd", "mil", "mille"), 1e3),
-    **dict.fromkeys(
-        ("m", "mn", "mio", "million", "millions", "millionen", "millones", "milioni", "milhões"), 1e6
-    ),
-    **dict.fromkeys(("b", "bn", "mrd", "billion", "milliarden", "milliards", "miliardi"), 1e9),
-}
-_SCALE = re.compile(
-    rf"\s?((?i:{'|'.join(sorted(_SCALES.keys() - {'m', 'b'}, key=len, reverse=True))})|[MB])(?!\w)"
-)
-_UNIT = re.compile(r"\s?(per cent|[^\W\d_]+|[€$£¥%٪％]|°[CF]?)", re.IGNORECASE)
-_MONEY_BEFORE = re.compile(r"(us\$|[€$£¥]|eur|usd|gbp|chf)\s?[-+]?$", re.IGNORECASE)
-_MINUS = re.compile(r"(?:\bminus\s+|[-\u2212]\s?(?=[€$£¥]))([€$£¥]?)\s?(?=\d)", re.IGNORECASE)
-_FRACTION = re.compile(r"\W*(\d{1,9})\s?/\s?([1-9]\d{0,8})\W*")
+CODE = re.compile(r"[-+]?0\d[\d.]*|\+\d{7,}")
+"""A number that is a name when it stands in a text, such as a postal code: its zeros count."""
+_ABOUT_VERSION = re.compile(r"\bv(?:ersion)?\b\.?|\brelease", re.IGNORECASE)
+_DATE_OR_TIME = re.compile(r"\d:\d\d|\b[12]\d{3}[-/.]\d\d\b|\b\d\d?[-/.]\d\d?[-/.]\d{4}")
 _SEPARATED = re.compile(
-    rf"[^\d]*?(?:(?:{NUMBER.pattern})(?:\s*[,;]?\s+(?:and\s+)?|[,;]|$|(?=[\]).]))){{2,}}[\s\]).]*"
+    rf"[^\d]*?(?:(?:{NUMBER.pattern})(?:(?:\s*[,;]\s+|\s+)(?:and\s+)?|[,;]|$|(?=[\]).]))){{2,}}[\s\]).]*"
+)
+_WITH_COMMA = re.compile(r"[-+]?\d+(?:,\d+)?(?!\d|[,.]\d)")
+_WITH_COMMAS = re.compile(
+    rf"[^\d]*?(?:{_WITH_COMMA.pattern}(?:\s*;\s*|\s+(?:(?:und|y|et|e)\s+)?|,\s+|[\]).]|$)){{2,}}"
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _PAIR = re.compile(r"\s*['\"]?(.{1,200}?)['\"]?(?:\s*[:=]\s+|\s{2,})(\S.*?)\s*")
@@ -57,6 +27,7 @@ _ABOUT_SERIES = re.compile(r"(?:Name: .*, )?dtype: \w+")
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[ T]00:00:00(?:\.0+)?")
 _DATES = (
+    "%Y-%m-%d",
     "%d.%m.%Y",
     "%d %B %Y",
     "%B %d, %Y",
@@ -66,80 +37,82 @@ _DATES = (
     "%A, %B %d, %Y",
     "%Y/%m/%d",
 )
+_MONTHS = {
+    month: number
+    for months in (
+        "january february march april may june july august september october november december",
+        "jan feb mar apr may jun jul aug sep oct nov dec",
+        "januar februar märz april mai juni juli august september oktober november dezember",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    )
+    for number, month in enumerate(months.split(), 1)
+}
+_DAY_FIRST = re.compile(
+    r"(?:\w+,?\s+)?(?:the\s+)?(\d{1,2})(?:st|nd|rd|th|er|[.º°])?\s+(?:(?:of|de)\s+)?([^\W\d_]+)\.?,?"
+    r"\s+(?:del?\s+)?(\d{4})",
+    re.IGNORECASE,
+)
+_MONTH_FIRST = re.compile(
+    r"(?:\w+,?\s+)?([^\W\d_]+)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})", re.IGNORECASE
+)
+_SHORT_TIME = re.compile(r"^\d:")
 _SECONDS = re.compile(r"(\d{1,2}:\d\d):00")
 
 
-def as_number(text: str) -> str:
-    """Return a text whose number has its sign and its power of ten as programs write them."""
-    return normalized(_MINUS.sub(r"\1-", text))
+def is_code(text: str) -> bool:
+    """Return whether an expected text is a number that is a name, such as 01067."""
+    return CODE.fullmatch(text.strip()) is not None
 
 
-def numbers_in_other_forms(text: str) -> Iterator[float]:
-    """Yield the number that a text is: a fraction, a single one in words, or one with a word for a power of ten."""
-    if match := _FRACTION.fullmatch(text):
-        yield int(match[1]) / int(match[2])
-    written = list(WRITTEN_NUMBER.finditer(text))
-    if not written:
-        values = {unicodedata.numeric(sign) for sign in text if unicodedata.category(sign) == "No"}
-        values |= set(stated_in_words(text))
-        yield from values if len(values) == 1 else ()
-    elif len(written) == 1 and (scale := _SCALE.match(text, written[0].end())):
-        yield from (value * _SCALES[scale[1].casefold()] for value in possible_values(written[0][0]))
+def has_same_codes(expected: str, stated: str) -> bool:
+    """Return whether the numbers of texts that are names are written alike; those of dates and times are none."""
+    if _DATE_OR_TIME.search(expected):
+        return True
+    if _ABOUT_VERSION.search(expected):
+        return NUMBER.findall(expected) == NUMBER.findall(stated)
+    pairs = zip(NUMBER.findall(expected), NUMBER.findall(stated), strict=True)
+    return all(first == second or not _is_code_of(first, second) for first, second in pairs)
 
 
-def quantity(text: str) -> tuple[list[float], str] | None:
-    """Return the readings and the unit of a text that is one number with a unit before or after it; None of any other.
+def _is_code_of(expected: str, stated: str) -> bool:
+    is_one_signed = expected.startswith("+") != stated.startswith("+")
+    return is_code(expected) or is_one_signed or CODE.fullmatch(stated) is not None
 
-    Example:
-        >>> quantity("$12.50"), quantity("5 kilometers"), quantity("about 5 km away")
-        (([12.5], 'usd'), ([5.0], 'km'), None)
+
+def shown_as(text: str, expected: Any, *, has_commas: bool = False) -> Iterator[Any]:
+    """Yield what a text shows line by line, or in words, in the form of what is expected.
+
+    Args:
+        text: The text.
+        expected: What is expected.
+        has_commas: Whether commas may stand before decimals, as in other languages than English.
     """
-    text = as_number(text.strip().rstrip("."))
-    found = list(WRITTEN_NUMBER.finditer(ascii_digits(text)))
-    if len(found) != 1:
-        return None
-    before, after = text[: found[0].start()].strip(), text[found[0].end() :].strip()
-    unit = before or after
-    is_unit = bool(_MONEY_BEFORE.fullmatch(before) if before else _UNIT.fullmatch(after))
-    if not is_unit or (before and after):
-        return None
-    return list(possible_values(found[0][0])), _unit(unit)
-
-
-def unit_at(text: str, match: re.Match[str]) -> str:
-    """Return the unit of a number within a text; empty if it has none."""
-    if before := _MONEY_BEFORE.search(text[: match.start()]):
-        return _unit(before[1])
-    after = _UNIT.match(text, match.end())
-    return _unit(after[1]) if after else ""
-
-
-def _unit(written: str) -> str:
-    name = written.casefold().replace(" ", "")
-    singular = name.removesuffix("s") if len(name) > 3 else name
-    return _UNITS.get(singular, singular)
-
-
-def shown_as(text: str, expected: Any) -> Iterator[Any]:
-    """Yield what a text shows line by line, or in words, in the form of what is expected."""
     if isinstance(expected, list) and len(expected) > 1:
         yield from _lists(text, expected)
+        if has_commas and _WITH_COMMAS.fullmatch(text.strip()):
+            yield [item.replace(",", ".") for item in _WITH_COMMA.findall(text)]
     elif isinstance(expected, dict):
         yield _mapping(text)
     elif isinstance(expected, str) and _ISO_DAY.fullmatch(expected):
         yield _MIDNIGHT.sub(r"\1", text.strip())
         yield from _days(text.strip().rstrip("."))
     elif isinstance(expected, str):
-        yield _SECONDS.sub(r"\1", text.strip())
+        time = _SECONDS.sub(r"\1", text.strip())
+        is_short = _SHORT_TIME.match(expected) is not None
+        yield time.removeprefix("0") if is_short else _SHORT_TIME.sub(r"0\g<0>", time)
 
 
 def _lists(text: str, expected: list[Any]) -> Iterator[list[Any]]:
+    lines = [_BULLET.sub("", line).strip() for line in text.strip().splitlines()]
+    lines = lines[1:] if lines and lines[0].endswith(":") else lines
+    yield lines
     if all(isinstance(item, int | float) for item in expected):
         if _SEPARATED.fullmatch(text.strip()):
             yield list(NUMBER.findall(text))
         return
-    lines = [_BULLET.sub("", line).strip() for line in text.strip().splitlines()]
-    yield lines
     if len(lines) == 1:
         yield [item.strip(" '\"") for item in lines[0].strip("[]().").split(",")]
 
@@ -158,3 +131,11 @@ def _days(text: str) -> Iterator[str]:
     for form in _DATES:
         with suppress(ValueError):
             yield datetime.strptime(text, form).date().isoformat()
+    if match := _DAY_FIRST.fullmatch(text):
+        day, month, year = match.groups()
+    elif match := _MONTH_FIRST.fullmatch(text):
+        month, day, year = match.groups()
+    else:
+        return
+    with suppress(ValueError, KeyError):
+        yield date(int(year), _MONTHS[month.casefold()], int(day)).isoformat()

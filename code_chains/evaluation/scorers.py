@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 from code_chains.errors import ConfigurationError
-from code_chains.evaluation.scoring import Stated, is_same, readings_of
-from code_chains.verification.numbers import NUMBER, Number
+from code_chains.evaluation.scoring import Stated, is_same, last_number, parts_of, readings_of
+from code_chains.verification.numbers import Number
 
 Scorer = Callable[[Any, Mapping[str, Any]], bool]
 """From what is expected and the result of a chain to whether that is right."""
@@ -38,34 +40,52 @@ def scorer_named(name: str) -> Scorer:
     module, _, function = name.partition(":")
     try:
         found: Scorer = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+        _check_arguments(found)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise ConfigurationError("scorer", name, f"{_NAMES} ({error})") from error
     return found
 
 
+def _check_arguments(function: Scorer) -> None:
+    """Raise a TypeError unless a function takes two arguments, or does not say what it takes."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return
+    signature.bind(None, {})
+
+
 def _number(name: str, text: str) -> float:
     try:
-        return float(text)
+        share = float(text)
     except ValueError:
         raise ConfigurationError("scorer", name, _NAMES) from None
+    if not 0 <= share < math.inf:
+        raise ConfigurationError("scorer", name, _NAMES, because="the tolerance must be a number from 0 on")
+    return share
 
 
 def _within(share: float) -> Scorer:
     def score(expected: Any, result: Mapping[str, Any]) -> bool:
         stated = Stated.by(result)
-        texts = NUMBER.findall(json.dumps(stated.value) if stated.has_value else stated.output)
-        number, wanted = Number(texts[-1]) if texts else None, Number.of(expected)
-        if number is None or wanted is None:
-            return False
-        return math.isclose(float(number.value), float(wanted.value), rel_tol=share, abs_tol=0.0)
+        text = json.dumps(stated.value, ensure_ascii=False) if stated.has_value else stated.output
+        wanted = Number.of(expected)
+        return wanted is not None and any(
+            math.isclose(float(number.value), float(wanted.value), rel_tol=share, abs_tol=0.0)
+            for number in last_number(text, stated.query)
+        )
 
     return score
 
 
 def _has_same_items(expected: Any, result: Mapping[str, Any]) -> bool:
     stated = Stated.by(result)
-    for items in [stated.value] if stated.has_value else readings_of(stated.output):
-        items = items.replace(",", "\n").split("\n") if isinstance(items, str) else items
+    readings = chain.from_iterable(map(readings_of, parts_of(stated.output)))
+    for items in [stated.value] if stated.has_value else readings:
+        if isinstance(items, str):
+            items = items.replace(",", "\n").split("\n")
+        elif isinstance(items, set | frozenset):
+            items = [list(item) if isinstance(item, tuple) else item for item in items]
         if isinstance(items, list) and isinstance(expected, list) and _are_same(expected, items):
             return True
     return False

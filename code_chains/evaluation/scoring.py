@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -15,13 +16,18 @@ from unicodedata import normalize
 
 from code_chains.analysis.parsing import UNREADABLE, parse
 from code_chains.evaluation.cases import Expectation
-from code_chains.evaluation.notations import (
+from code_chains.evaluation.notations import has_same_codes, is_code, shown_as
+from code_chains.evaluation.quantities import (
+    NEGATES,
     as_number,
+    exact,
+    is_by_itself,
+    measured,
     numbers_in_other_forms,
+    per_hundred,
     quantity,
-    shown_as,
-    unit_at,
 )
+from code_chains.evaluation.units import is_same_unit
 from code_chains.language import detect_language
 from code_chains.state import as_json
 from code_chains.verification.comparison import Outcome
@@ -34,16 +40,10 @@ from code_chains.verification.numbers import (
     possible_values,
 )
 
-_LABEL = re.compile(r"(?:[^:=\n]|(?<=\d):(?=\d)){1,200}[:=]\s+(?=\S)")
+_LABEL = re.compile(r"(?:[^:=\n]|(?<=\d):(?=\d)){1,200}(?<![!<>])[:=]\s+(?=\S)")
 """What a program writes before a value on the same line."""
 _SENTENCE = re.compile(r"[^:=\n]{1,200}\s(?:is|are|was|were|ist|sind|war|est|es|è|é)\s(?=\S)")
 """What a sentence says before a value."""
-_PERCENT = re.compile(
-    r"\s*(?:[%٪％]|per\s?cent|pro[cz]ent|por ?cent|pour ?cent|per ?cento|процент)", re.IGNORECASE
-)
-_NEGATES = re.compile(
-    r"\b(?:not|no|never|nicht|kein\w*|ne|pas|non|não|не|нет|değil)\b|n['’]t\b|不|ない", re.IGNORECASE
-)
 _YES = re.compile(
     r"yes|true|ja|wahr|oui|vrai|sí|verdadero|sì|vero|sim|verdadeiro|да|evet|はい|是|네|نعم|हाँ", re.IGNORECASE
 )
@@ -54,6 +54,7 @@ _ANSWERS = re.compile(rf"{_YES.pattern}|{_NO.pattern}", re.IGNORECASE)
 _NOTHING = ("None", "null", "nan", "NaN", "NaT", "<NA>")
 _ONE_GROUP = re.compile(r"[-+]?\d{1,3}[.,]\d{3}")
 """A number whose point or comma may stand before decimals or between thousands."""
+_OF_OTHER_BASE = re.compile(r"[-+]?0[xob]\w+", re.IGNORECASE)
 _MAX_LITERAL_CHARS, _MAX_ITEMS = 200_000, 10_000
 
 
@@ -111,18 +112,39 @@ def is_right(stated: Stated, expectation: Expectation) -> bool:
 
 def _states(text: str, expected: Any, query: str) -> bool:
     """Return whether a text states what is expected."""
-    parts = list(_parts(text))
-    readings = chain.from_iterable([*readings_of(part), *shown_as(part, expected)] for part in parts)
+    has_commas = detect_language(query) != "en"
+    readings = chain.from_iterable(
+        [*readings_of(part), *shown_as(part, expected, has_commas=has_commas)] for part in parts_of(text)
+    )
     if any(map(is_same, repeat(expected), readings)):
         return True
     if expected is None:
         return text.strip() in _NOTHING
     if isinstance(expected, bool) or (isinstance(expected, str) and _ANSWERS.fullmatch(expected)):
         return _agrees(text, expected)
-    if (number := Number.of(expected)) is None:
-        return isinstance(expected, str) and _states_quantity(text, expected, query)
-    if any(number.is_near(stated) for stated in _only_number(text, query)):
+    if isinstance(expected, str) and is_code(expected):
+        match = _only_match(ascii_digits(text), query)
+        return match is not None and match[0] == expected.strip()
+    if (number := _number_expected(expected)) is not None:
+        return _states_number(text, number, query)
+    return isinstance(expected, str) and _states_quantity(text, expected, query)
+
+
+def _number_expected(expected: Any) -> Number | None:
+    """Return the number that is expected, of a text also a fraction; None of anything else."""
+    if not isinstance(expected, str) or any(map(str.isalpha, expected)):
+        return Number.of(expected)
+    fractions = map(Number, map(repr, numbers_in_other_forms(expected)))
+    return Number.of(as_number(expected)) or next(fractions, None)
+
+
+def _states_number(text: str, number: Number, query: str) -> bool:
+    """Return whether a text states a number, in any notation and with any unit."""
+    if any(number.is_near(stated) for stated in only_number(text, query)):
         return True
+    text = as_number(text)
+    if not all(map(is_by_itself, WRITTEN_NUMBER.finditer(text))):
+        return False
     wanted = Outcome.from_text(number.text, query)
     return any(Outcome.from_text(text, query).is_equivalent(wanted) for text in english_notations(text))
 
@@ -138,32 +160,46 @@ def _states_quantity(text: str, expected: str, query: str) -> bool:
     """Return whether a text states a number with its unit, or without any."""
     if (wanted := quantity(expected)) is None:
         return False
-    values, unit = wanted
-    numbers = [Number(_as_written(value, expected)) for value in values]
-    is_share = unit == "%"
+    numbers, unit = wanted
     for stated, of in _quantities(as_number(text), query):
-        others = [stated, *([Number(repr(stated.value * 100))] if is_share and not of else [])]
-        if of in ("", unit) and any(number.is_near(other) for number in numbers for other in others):
+        others = [stated]
+        if unit == "%" and not of:
+            others.append(Number(repr(stated.value * 100)))
+        is_unit = not of or is_same_unit(of, unit)
+        if is_unit and any(number.is_near(other) for number in numbers for other in others):
             return True
     return False
 
 
-def _only_number(text: str, query: str) -> Iterator[Number]:
+def only_number(text: str, query: str) -> Iterator[Number]:
     """Yield the readings of the only number of a text besides those of its question, in any notation and with any unit."""
     for other in numbers_in_other_forms(text):
         yield Number(repr(other))
-    for stated, unit in _quantities(as_number(text), query):
+    yield from _as_numbers(_quantities(as_number(text), query))
+
+
+def last_number(text: str, query: str) -> Iterator[Number]:
+    """Yield the readings of the last number of a text, in any notation and with any unit."""
+    yield from map(Number, map(repr, numbers_in_other_forms(text)))
+    text = as_number(text)
+    matches = [*deque(WRITTEN_NUMBER.finditer(text), 1), *deque(NUMBER.finditer(text), 1)]
+    if matches:
+        last = max(matches, key=re.Match.end)
+        yield from _as_numbers(measured(last, _values(last[0], query)))
+
+
+def _as_numbers(quantities: Iterable[tuple[Number, str]]) -> Iterator[Number]:
+    """Yield numbers without their units; those in percent also as shares."""
+    for stated, unit in quantities:
         yield stated
         if unit == "%":
-            yield Number(repr(stated.value / 100))
+            yield per_hundred(stated)
 
 
 def _quantities(text: str, query: str) -> Iterator[tuple[Number, str]]:
     """Yield the readings of the only number of a text besides those of its question, with its unit."""
     if match := _only_match(text, query):
-        unit = "%" if _PERCENT.match(match.string, match.end()) else unit_at(match.string, match)
-        for value in _values(match[0], query):
-            yield Number(_as_written(value, match[0])), unit
+        yield from measured(match, _values(match[0], query))
 
 
 def _values(written: str, query: str) -> list[float]:
@@ -177,18 +213,12 @@ def _only_match(text: str, query: str) -> re.Match[str] | None:
     asked = {
         value for match in WRITTEN_NUMBER.finditer(ascii_digits(query)) for value in possible_values(match[0])
     }
-    matches = [] if _NEGATES.search(text) else list(WRITTEN_NUMBER.finditer(ascii_digits(text)))
+    matches = [] if NEGATES.search(text) else list(WRITTEN_NUMBER.finditer(ascii_digits(text)))
     others = [match for match in matches if asked.isdisjoint(possible_values(match[0]))] or matches
     return others[0] if len({match[0] for match in others}) == 1 else None
 
 
-def _as_written(value: float, written: str) -> str:
-    """Return a reading of a number with as many decimals as are written, as it agrees up to rounding."""
-    decimals = len(re.split(r"[.,]", written)[-1]) if value != int(value) else 0
-    return f"{value:.{decimals}f}"
-
-
-def _parts(text: str) -> Iterator[str]:
+def parts_of(text: str) -> Iterator[str]:
     """Yield a text and, of a single line, what stands after its label, as in `Reversed 'abc': cba`."""
     yield text
     line = text.strip()
@@ -201,7 +231,7 @@ def _parts(text: str) -> Iterator[str]:
 def readings_of(text: str) -> Iterator[Any]:
     """Yield a text, and the data that it is as JSON or as a literal of Python."""
     yield text.strip()
-    if len(text) > _MAX_LITERAL_CHARS:
+    if len(text) > _MAX_LITERAL_CHARS or _OF_OTHER_BASE.fullmatch(text.strip()):
         return
     try:
         yield json.loads(text)
@@ -240,6 +270,8 @@ def _of_type(name: str, arguments: list[Any]) -> Any:
             return above / below
         case "range", [*_]:
             return list(islice(range(*arguments), _MAX_ITEMS))
+        case "frozenset" | "dict_keys" | "dict_values" | "array" | "deque", [list() | set() as items]:
+            return items
     raise ValueError(name)
 
 
@@ -260,9 +292,11 @@ def is_same(expected: Any, stated: Any) -> bool:
         return expected.keys() == stated.keys() and all(
             is_same(expected[key], stated[key]) for key in expected
         )
+    if isinstance(expected, str) and is_code(expected):
+        return isinstance(stated, str) and expected.strip() == stated.strip()
     first, second = Number.of(expected), Number.of(stated)
     if first is not None and second is not None:
-        return first.is_near(second)
+        return exact(first).is_near(exact(second))
     if isinstance(expected, str) and isinstance(stated, str):
         return _is_same_text(expected, stated)
     return type(expected) is type(stated) and bool(expected == stated)
@@ -273,7 +307,7 @@ def _is_same_text(expected: str, stated: str) -> bool:
     first, second = (" ".join(normalize("NFC", text).split()) for text in (expected, stated))
     if first == second:
         return True
-    if NUMBER.split(first) != NUMBER.split(second):
+    if NUMBER.split(first) != NUMBER.split(second) or not has_same_codes(first, second):
         return False
     numbers, others = map(Number, NUMBER.findall(first)), map(Number, NUMBER.findall(second))
     return all(map(Number.is_near, numbers, others))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 
 from code_chains.records import Verdict
@@ -13,7 +14,11 @@ _PATTERNS = {
     "silent": r"The program ran but printed nothing\.",
     "late": r"Timeout: The program did not end within ([\d.e+]+) seconds\.",
     "missing": r"Refused: The reply held no \w+ program\.( It was: .*)?",
-    "unchecked": r"The program ran; nothing checked its output\.( It read: .*)?",
+    "unchecked": r"The program ran; nothing checked its output\.",
+    "read": r"It read: (.*)\.",
+    "defines": r"The program defines what was asked for; nothing checked it\.",
+    "zero_vote": r"(\d+) of (\d+) programs gave zero, which is also what mistakes give\.",
+    "judge_unsure": r"The judge said neither a clear yes nor a clear no\.",
     "own_words": r"Nothing was computed: these are the model's own words\.",
     "tests": r"The program gives what (\d+|the) (?:tests?|examples?) expects?\.",
     "vote": r"(\d+) of (\d+) programs gave the same outcome\.",
@@ -40,8 +45,9 @@ _PATTERNS = {
 }
 """The reasons in English, by the keys of their translations in `data/words.json`."""
 _STEP = re.compile(r"Step (\d+) of (\d+): (.*)", re.DOTALL)
-_QUOTES = (" It was: ", " It read: ")
-"""What introduces a reply of the model or names of columns, which are quoted as they are."""
+_QUOTE = " It was: "
+"""What introduces a reply of the model, which is quoted as it is."""
+_END = re.compile(r"[.!?] ")
 
 
 @functools.cache
@@ -60,12 +66,21 @@ def translate_reason(reason: str, language: str | None) -> str:
         return reason
     if step := _STEP.fullmatch(reason):
         return words["step"].format(step[1], step[2], translate_reason(step[3], language))
+    return _translated(reason, words) or reason
+
+
+def _translated(reason: str, words: Mapping[str, str]) -> str:
+    """Return a reason, or several in a row, in the words of a language; empty if one of them is unknown."""
     for key, pattern in _PATTERNS.items():
         if match := re.fullmatch(pattern, reason, re.DOTALL):
             values = [_number(value) for value in match.groups()]
-            quoted = (value.partition(": ")[2] for value in values if value.startswith(_QUOTES))
+            quoted = (value.removeprefix(_QUOTE) for value in values if value.startswith(_QUOTE))
             return " ".join([words[key].format(*values), *quoted])
-    return reason
+    for end in _END.finditer(reason):
+        first = _translated(reason[: end.end() - 1], words)
+        if first and (rest := _translated(reason[end.end() :], words)):
+            return f"{first} {rest}"
+    return ""
 
 
 def _number(value: str | None) -> str:

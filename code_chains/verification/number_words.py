@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 _LARGER = {
     10: "ten diez dix zehn dieci dez десять दस عشرة",
@@ -158,3 +158,48 @@ def _composed(words: Iterable[str]) -> Iterator[float]:
             if count > 1:
                 yield total
             total, last, count = 0.0, 0.0, 0
+
+
+_PARTS_OF_ONE = frozenset(
+    "quarter quarters fifths eighths viertel drittel fünftel quart cuarto quarto tercio tiers terzo terço четверть треть"
+    " çeyrek".split()
+)
+_HUNDREDS = (100.0, _THOUSAND)
+
+
+def whole_numerals(text: str, factors: Mapping[str, float]) -> Iterator[float]:
+    """Yield each number that a text has in words as a whole: twenty-one is 21, and neither 20 nor 1.
+
+    Args:
+        text: The text.
+        factors: Words that multiply what stands before them, such as million.
+    """
+    total, below, is_open = 0.0, 0.0, False
+    words = _PART.findall(text.lower().replace("quatre-vingt", "eighty "))
+    for word in itertools.chain(itertools.chain.from_iterable(map(_numerals_of, words)), [""]):
+        value = factors.get(word) or (None if word in _PARTS_OF_ONE else _OF_WORDS.get(word))
+        if word in _AND:
+            continue
+        if is_open and (value is None or not (word in factors or _fits(below, value))):
+            yield total + below
+            total, below = 0.0, 0.0
+        is_open = value is not None
+        if value is None:
+            continue
+        if word in factors or value in _HUNDREDS:
+            below = (below or 1.0) * value
+        else:
+            below += value
+        if value >= _THOUSAND:
+            total, below = total + below, 0.0
+
+
+def _fits(below: float, value: float) -> bool:
+    """Return whether a numeral continues a number below a thousand, as five does after twenty."""
+    last = below % 100
+    if not below or value in _HUNDREDS:
+        return True
+    if value < 10:
+        return value == int(value) and (last % 10 == 0) and (last != 10 or value > 6)
+    is_reversed = last < 10 and value % 10 == 0
+    return last == 0 or is_reversed or (value < 20 and last in (60, 80))

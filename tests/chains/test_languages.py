@@ -196,7 +196,7 @@ VERDICTS = {
     ),
     "with columns": (
         Verdict("unverified", "none", "The program ran; nothing checked its output. It read: `a`, `b`."),
-        ("Nicht geprüft", "Das Programm lief; nichts hat seine Ausgabe geprüft. `a`, `b`."),
+        ("Nicht geprüft", "Das Programm lief; nichts hat seine Ausgabe geprüft. Gelesen wurde: `a`, `b`."),
     ),
     "an assumption": (
         Verdict("unverified", "provenance", "The program assumes 1.08 (line 1), which was not given."),
@@ -253,6 +253,11 @@ INPUTS = (
     doubt("Who is above the mean?", "print(names)", "[]"),
     doubt("What is 2 plus 2?", "print(e)", "Error: no number"),
     "Step 12 of 13: The program selects `town` = `Essex`, which the question does not name.",
+    "The program ran; nothing checked its output. It read: `region`, `rain`.",
+    "The program made up its data: 12.5 was not given. The program does not use these values of the question: `17.5`.",
+    "The program defines what was asked for; nothing checked it.",
+    "12 of 13 programs gave zero, which is also what mistakes give.",
+    "The judge said neither a clear yes nor a clear no.",
 )
 
 

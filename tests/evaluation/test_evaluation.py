@@ -44,7 +44,7 @@ from code_chains.evaluation import (
 from code_chains.evaluation.scorers import scorer_named
 from code_chains.evaluation.scoring import Stated, is_right
 from code_chains.evaluation.statistics import mcnemar, percentile, wilson
-from code_chains.state import Usage
+from code_chains.state import Usage, Verdict
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 from tests.conftest import HOSTILE
 
@@ -95,9 +95,9 @@ def test_a_file_of_lines_holds_each_kind_of_expectation(tmp_path: Path) -> None:
 
 
 def test_a_cell_of_a_table_is_json_or_text(tmp_path: Path) -> None:
-    rows = 'query,expected,expected_pattern\na?,"[1, 2]",\nb?,north,\nc?,15,\nd?,,^x\ne?,null,\n'
+    rows = 'query,expected,expected_pattern\na?,"[1, 2]",\nb?,north,\nc?,15,\nd?,,^x\ne?,null,\nf?,06,\n'
     cases = read_cases(saved(tmp_path, "c.csv", rows))
-    assert [case.expectation.value for case in cases] == [[1, 2], "north", 15, "^x", None]
+    assert [case.expectation.value for case in cases] == [[1, 2], "north", 15, "^x", None, "06"]
 
 
 def test_what_is_expected_does_not_change_the_id() -> None:
@@ -213,6 +213,8 @@ def states(expected: Any, output: str, result: str | None = None, **details: Any
         ("33.3%", "33.3"),
         ("$12.50", "The result is $12.50"),
         ("$12.50", "12.5"),
+        ("12.50", "12.5"),
+        ("The mean is 12.50", "The mean is 12.5"),
         ("1.234,50 €", "1234.5"),
         ("1.234,50 €", "1,234.50 EUR"),
         ("5%", "0.05"),
@@ -253,6 +255,61 @@ def states(expected: Any, output: str, result: str | None = None, **details: Any
         (-5, "-5 °C"),
         (15, "There are 15 items."),
         (None, "None"),
+        (2000, "2 thousand"),
+        (24, "2 dozen"),
+        (1_500_000, "$1.5m"),
+        ("$1.5 million", "1500000"),
+        (0.0333, "33.3‰"),
+        (300, "300 K"),
+        (-15, "minus fifteen"),
+        (-15, "negative 15"),
+        (-5, "–5"),
+        (1.5, "1½"),
+        (1.5, "1 1/2"),
+        (-0.5, "-1/2"),
+        (5, "Result -> 5"),
+        (5, "**5**"),
+        (5, "<b>5</b>"),
+        (5, "np.int64(5)"),
+        (2**64, "18,446,744,073,709,551,616 units"),
+        (1.23e-7, "1.23e-07"),
+        ("007", "The code is 007."),
+        ("1.10", "It is 1.10"),
+        ("0.50", "0.5"),
+        ("2024-03-01", "2024-3-1"),
+        ("09:05", "9:05"),
+        ("9:05", "09:05:00"),
+        ("5 m/s", "5 meters per second"),
+        ("5 m/s", "5 m s⁻¹"),
+        ("5 m²", "5 square meters"),
+        ("5 m²", "5 m^2"),
+        ("5 m/s²", "5 meters per second squared"),
+        ("5 in", "5 inches"),
+        ("5 ft", "5 feet"),
+        ("5 lb", "5 pounds"),
+        ("£5", "5 pounds"),
+        ("5 °C", "5 degrees Celsius"),
+        ("5 MB", "5 megabytes"),
+        ("5 km", "5 KM"),
+        ("CA$12.50", "12.50 CAD"),
+        ("$12.50", "12.50 US dollars"),
+        (2 / 3, "66.67%"),
+        (0.66667, "66.67%"),
+        ([1, 2, 3], "- 1\n- 2\n- 3"),
+        ([1, 2, 3], "1. 1\n2. 2\n3. 3"),
+        (21, "twenty-one"),
+        (21, "einundzwanzig"),
+        (100, "one hundred"),
+        (1234, "one thousand two hundred and thirty-four"),
+        (15_000_000, "fifteen million"),
+        (95, "quatre-vingt-quinze"),
+        ("2024-03-01", "1. März 2024"),
+        ("2024-03-01", "1 de marzo de 2024"),
+        ("2024-03-01", "1er mars 2024"),
+        ("2024-03-01", "1st of March 2024"),
+        ("2024-03-01", "March 1st, 2024"),
+        ("1/2", "0.5"),
+        ("1 1/2", "1.5"),
     ],
 )
 def test_numbers_may_have_any_notation_and_data_that_of_json_or_python(expected: Any, output: str) -> None:
@@ -263,6 +320,12 @@ def test_numbers_of_the_question_are_no_answer_beside_another() -> None:
     assert states(15, "The sum of 1 to 5 is 15.", query="What is the sum of 1 to 5?")
     assert states(12, "12 of 20", query="How many of 20?")
     assert not states(5, "The sum of 1 to 5 is 15.", query="What is the sum of 1 to 5?")
+
+
+def test_a_comma_stands_before_the_decimals_of_a_list_where_it_does_in_the_language_of_the_question() -> None:
+    assert states([1.5, 2.5], "1,5; 2,5", query="Wie lauten die beiden Werte?")
+    assert not states([15, 25], "1,5; 2,5", query="Wie lauten die beiden Werte?")
+    assert not states([1.5, 2.5], "1,5; 2,5", query="What are the two values?")
 
 
 def test_a_point_stands_between_thousands_where_it_does_in_the_language_of_the_question() -> None:
@@ -312,6 +375,72 @@ def test_a_point_stands_between_thousands_where_it_does_in_the_language_of_the_q
         (15, "fifteen of sixteen"),
         (1_500_000, "1.5 m apart"),
         (7, "(" * 5000),
+        (15, "15 million"),
+        (15, "15k"),
+        (12.5, "$12.50 million"),
+        (2, "2 dozen"),
+        (2, "2 Mio."),
+        (1.5, "$1.5m"),
+        ("1.5 million", "1.5"),
+        (15, "fifteen million"),
+        (15, "minus 15"),
+        (15, "minus fifteen"),
+        (15, "-fifteen"),
+        (15, "–15"),
+        (0.5, "-½"),
+        (1, "1½"),
+        (5, "0x5"),
+        (0, "0x5"),
+        (3, "3x4"),
+        (5, "5²"),
+        (5, "√5"),
+        (5, "log(5)"),
+        (5, "≠ 5"),
+        (5, "x != 5"),
+        (5, ">= 5"),
+        (5, "< 5"),
+        (5, "at least 5"),
+        (5, "at least five"),
+        (5, "5+"),
+        (5, "5j"),
+        (1, "no one"),
+        (4, "a quarter"),
+        (3, "three quarters"),
+        (5, "up to 5"),
+        (20, "twenty-one"),
+        (31, "fifteen and sixteen"),
+        (33.3, "33.3‰"),
+        (0.004, "1.23e-7"),
+        (2**64, "18446744073709551617"),
+        (2**64, "18,446,744,073,709,551,617 units"),
+        (12_345_678_901, "Sum: 12345678902.0"),
+        ("01067", "1067"),
+        ("007", "7"),
+        ("007", "7 agents"),
+        ("A-007", "A-7"),
+        ("A-7", "A-007"),
+        ("ISBN 0306406152", "ISBN 306406152"),
+        ("+49 30 1234", "49 30 1234"),
+        ("version 1.10", "version 1.1"),
+        (["007", "008"], "['7', '8']"),
+        ("5 km", "5 km/h"),
+        ("5 km", "5 km per hour"),
+        ("5 km", "5 kilometers per hour"),
+        ("5 km", "5 km²"),
+        ("5 m", "5 m^2"),
+        ("5 m", "5 m s⁻¹"),
+        ("5 kg", "5 kg/m³"),
+        ("5 mW", "5 MW"),
+        ("5 Pa", "5 pA"),
+        ("5 MB", "5 Mb"),
+        ("5 kg", "5 pounds"),
+        ("5 °C", "5 degrees Fahrenheit"),
+        ("$12.50", "CA$12.50"),
+        ("$12.50", "12.50 CAD"),
+        ("$12.50", "$12.50/h"),
+        ([1, 2, 3], "- 1\n- 3\n- 2"),
+        ("2024-03-01", "2. März 2024"),
+        ("1/2", "1.2"),
     ],
 )
 def test_everything_else_is_wrong(expected: Any, output: str) -> None:
@@ -525,7 +654,47 @@ def test_a_scorer_decides_on_expected_values(name: str) -> None:
         assert evaluate(chain, cases).accuracy.value == 0
 
 
-@pytest.mark.parametrize("name", ["nowhere:f", "tolerance=x", "sets"])
+@pytest.mark.parametrize(
+    ("name", "expected", "output", "is_right"),
+    [
+        ("tolerance=0.01", 15, "\N{MINUS SIGN}15", False),
+        ("tolerance=0.01", -15, "\N{MINUS SIGN}15", True),
+        ("tolerance=0.01", 1_500_000, "1.5 million", True),
+        ("tolerance=0.01", 1.5, "1.5 million", False),
+        ("tolerance=0.01", 1_500_000, "1.5×10^6", True),
+        ("tolerance=0.01", 1234.5, "1.234,50 €", True),
+        ("tolerance=0.01", 0.333, "33.3%", True),
+        ("tolerance=0.01", 15, "fifteen", True),
+        ("tolerance=0.01", 15, "14 of 15", True),
+        ("tolerance=0.01", 15, "14", False),
+        ("tolerance=0.01", 15, "none", False),
+        ("set", ["a", "b"], "{'b', 'a'}", True),
+        ("set", [1, 2, 3], "{3, 1, 2}", True),
+        ("set", [1, 2], "The set: {2, 1}", True),
+        ("set", [[1, 2]], "frozenset({(1, 2)})", True),
+        ("set", [1, 2, 2], "{1, 2}", False),
+    ],
+)
+def test_a_scorer_reads_what_programs_print(name: str, expected: Any, output: str, is_right: bool) -> None:
+    verdict = Verdict(status="unverified", by="none", reason="It ran.")
+    result = {"query": "Wie viel ist es zusammen?", "output": output, "verdict": verdict}
+    assert scorer_named(name)(expected, result) is is_right
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nowhere:f",
+        "tolerance=x",
+        "tolerance=-1",
+        "tolerance=nan",
+        "tolerance=inf",
+        "sets",
+        "os:getcwd",
+        "os:sep",
+        ".os:f",
+    ],
+)
 def test_an_unknown_scorer_is_an_error(name: str) -> None:
     with pytest.raises(ConfigurationError, match="module:function"):
         scorer_named(name)

@@ -79,6 +79,10 @@ SHORT = {
         "list even integers below 20",
         "How many Chinese characters are in 我喜欢编程?",
         "sort words",
+        *"Care home costs|Chi square test|Der Spiegel headlines|Des Moines rain|Di Maria goals".split("|"),
+        *"Say hello|Say goodbye|Tal chess games|Von Neumann age|Was Monday a holiday|Rita age".split("|"),
+        "Pole vault records",
+        "Don Quijote de la Mancha words count",
     ),
     "es": ("Suma de 1 a 10", "¿Es 97 primo?", "¡Hola!", "Media de ventas"),
     "fa": ("مجموع اعداد", "میانگین فروش"),
@@ -235,7 +239,71 @@ ur|اوسط قیمت کیا ہے؟
 vi|Tổng các số là bao nhiêu?
 vi|Giá trung bình
 zh|总和是多少？
-zh|平均价格"""
+zh|平均价格
+af|Wat is die som?
+af|Hoeveel dae is daar?
+af|Tel die reëls in die lêer
+an|Quál ye la suma?
+ast|¿Cuántos díes hai güei?
+az|Neçə gün var?
+az|Ortalama neçədir?
+be|Колькі дзён?
+be|Чаму?
+bg|Начертай графика
+bho|कतना दिन बा?
+ca|Calcula la mitjana
+ca|Quin és el total de vendes?
+ca|Ordena la llista
+cs|Kolik řádků má soubor?
+cs|Soucet cen
+de|Zaehle die Woerter
+en|1.80 per litre, 6 litres per 100 km
+eo|Kio estas la sumo?
+es|Cuantos dias hay?
+es|suma de precios
+et|Mis on summa?
+et|Arvuta summa
+fa|فقط مردان
+fi|Mikä on summa?
+fi|Laske summa
+fo|Hvat er summan?
+ga|Cad é an tsuim?
+gl|Cantos días hai?
+gl|Cal é a media das vendas?
+gl|Canto é a suma dos números?
+ha|Nawa ne jimlar?
+he|מיין את הרשימה
+hi|औसत निकालो
+hr|Koliki je zbroj?
+hr|Nacrtaj graf
+ia|Qual es le summa?
+is|Hver er summan?
+it|quanto fa 3 per 4
+kk|График салу
+ku|Kom çi ye?
+ky|График тарт
+lb|Wat ass d'Zomm?
+mn|График зур
+mr|सरासरी काढा
+ms|Lukis graf
+mt|X'inhi s-somma?
+nb|Tell ordene i teksten
+ne|योगफल कति हो?
+oc|Quina es la soma?
+pl|suma sprzedazy
+ro|calculeaza media
+ro|suma vanzarilor
+sd|ڪيترا ڏينهن آهن؟
+sl|Kakšna je vsota?
+tg|Чанд сатр?
+tr|satislarin toplami
+ug|قانچە كۈن بار؟
+uk|Зроби таблицю
+uk|Чому?
+ur|اوسط نکالو
+yi|וויפל טעג?
+zh|画图
+zh|如何计算"""
 """Short questions with their languages, of which the library supports 25."""
 
 
