@@ -107,6 +107,7 @@ class _Runner:
 
 
 _SETUPS, _TEARDOWNS = ("setup_function", "setup"), ("teardown_function", "teardown")
+_CLASS_HOOKS = ("setup_class", "teardown_class")
 _METHOD_SETUPS, _METHOD_TEARDOWNS = ("setup_method", "setup"), ("teardown_method", "teardown")
 
 
@@ -117,8 +118,11 @@ def _hooks(
     calls = []
     for name in filter(functions.__contains__, names):
         parameters = functions[name].args.args
+        # pytest makes a method of the class of setup_class(cls).
+        is_bare = name in _CLASS_HOOKS and parameters and not functions[name].decorator_list
         bound = 1 if owner else 0
         passed = "None" if len(parameters) > bound and not functions[name].args.defaults else ""
+        passed = owner if is_bare else passed
         calls.append(f"{f'{owner}.' if owner else ''}{name}({passed})")
     return calls
 

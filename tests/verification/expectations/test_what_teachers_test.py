@@ -340,6 +340,10 @@ FORMS = {
     "a doctest": ">>> double(2)\n4\n>>> for n in range(2):\n...     print(double(n))\n0\n2\n",
     "an exception of a doctest": ">>> double(None)\nTraceback (most recent call last):\n    ...\nTypeError: ...\n",
     "what is set up": "def setup_function():\n    global n\n    n = 2\ndef test():\n    assert double(n) == 4",
+    "a class that is set up, without a decorator": (
+        "class TestDouble:\n    def setup_class(cls):\n        cls.n = 2\n"
+        "    def test(self):\n        assert double(self.n) == 4"
+    ),
     "a module that is set up": "def setup_module(module):\n    global n\n    n = 2\ndef test():\n    assert double(n) == 4",
     "methods that are set up": (
         "class TestD:\n    def setup_method(self): self.n = 2\n    def test(self): assert double(self.n) == 4"
