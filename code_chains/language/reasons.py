@@ -34,6 +34,8 @@ _PATTERNS = {
     "without": r"Nothing in the data is called (.*); the program goes on without it\. There are: (.*)\.",
     "network": r"Programs have no network, except for addresses that the application allows\.",
     "found_nothing": r"The program found nothing\..*",
+    "absent": r"`([^`]*)` stands in no file\.",
+    "absent_like": r"`([^`]*)` stands in no file; there is ((?:`[^`]*`(?:, )?)+)\.",
     "adds": r"The program takes a sum or mean of (.*), which the question does not name\. There are: (.*)\.",
     "reads": r"The program reads (.+), and the question asks for (.+)\.",
     "texts_as_days": r"Texts such as (.*) are compared by their characters and not as days: .*",

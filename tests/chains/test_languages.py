@@ -260,6 +260,8 @@ INPUTS = (
     "The program made up its data: 12.5 was not given. The program does not use these values of the question: `17.5`.",
     "The program defines what was asked for; nothing checked it.",
     "12 of 13 programs gave zero, which is also what mistakes give.",
+    "`2022` stands in no file. The output holds no value. If there is none, the program must say so in a sentence.",
+    "`Essex` stands in no file; there is `Essex County`, `Sussex`.",
     "The judge said neither a clear yes nor a clear no.",
 )
 
