@@ -43,7 +43,7 @@ from code_chains.storage.files import atomic_write, sha256_file
 from code_chains.verification.grounding import places_of_numbers
 from code_chains.verification.provenance import may_reach, names_from_elsewhere
 
-FORMAT = "code-chains receipt 1"
+FORMAT = "code-chains receipt 2"
 _MAX_OUTPUT_CHARS = 20_000
 _MAX_VALUES = 50
 _MAX_PACKED_ITEMS, _MAX_PACKED_CHARS = 10_000, 100_000
@@ -98,7 +98,6 @@ class Receipt(Record):
         in_session: Whether it ran in a conversation, where earlier programs may have set what it uses.
         output: What it showed, at most 20,000 characters.
         output_sha256: The checksum of the whole.
-        failure: Why the program failed; empty if it ran to its end.
         artifacts: Checksums of the files and figures that it made, by name; empty for formats that hold the time.
         limits: How many seconds and bytes of memory it had.
         answer: The answer in words; empty if no model phrased it.
@@ -108,6 +107,7 @@ class Receipt(Record):
         isolation: How the program was isolated; None if it was not.
         notes: What reading the files left out.
         versions: Of this package, Python, and the packages that the program imports.
+        failure: Why the program failed; empty if it ran to its end.
         format: The version of this form.
         sha256: The checksum of all else: it tells slips, not forgeries, as anybody can compute it.
     """
@@ -123,7 +123,6 @@ class Receipt(Record):
     in_session: bool
     output: str
     output_sha256: str
-    failure: str
     artifacts: dict[str, str]
     limits: dict[str, float]
     answer: str
@@ -133,6 +132,7 @@ class Receipt(Record):
     isolation: dict[str, Any] | None
     notes: tuple[str, ...]
     versions: dict[str, str]
+    failure: str = ""
     format: str = FORMAT
     sha256: str = field(default="")
 

@@ -42,19 +42,15 @@ LANGUAGES = {
 UNKNOWN = "und"
 """Any other language, as ISO 639-2 writes it: models answer in it, messages of the library are in English."""
 
-_SCRIPTS = dict(
-    re.findall(
-        r"(\w+) (\w+)",
-        "ARABIC ar CJK zh CYRILLIC ru DEVANAGARI hi GREEK el HANGUL ko HEBREW he HIRAGANA ja KATAKANA ja THAI th",
-    )
-)
+_SCRIPT_NAMES = "ARABIC CJK CYRILLIC DEVANAGARI GREEK HANGUL HEBREW HIRAGANA KATAKANA THAI".split()
+_SCRIPTS = dict(zip(_SCRIPT_NAMES, "ar zh ru hi el ko he ja ja th".split(), strict=True))
 _OTHER_SIGNS = re.compile(
     r"[æøőűģķļņėųāēīľĺŕəðþħġẁŵŷṣ]|[ђјљњћџѓќѕәғқңөұүһўҳҷӣӯӈҡ]|[ٹڈڑےںھہێۆڵڕښږځڅډړۍەۈۇۋڭېڪڏٻڄڃڇڍڻٽٿڀڙڳڱڦ]|اؤ\b|ळ"
     r"|\bוו(?:י|יפל|אס|ער|ען|ו)\b|[\u05f0-\u05f2]|\u05d0[\u05b7\u05b8]|l·l|(?<!\w)['’]n\b(?!['’])|\A[^и]*(?:і[^и]*[ыэё]|[ыэё][^и]*і)[^и]*\Z"
     r"|\b(?:mis on|cuál ye|wat is die|wat is it|qual es|summen av|is daar|dies ha)\b",
     re.IGNORECASE,
 )
-"""Letters and signs of other languages than those supported, in the scripts of these."""
+"""Letters, signs and phrases of other languages than those supported, in the scripts of these."""
 _IDENTIFIED = {
     "LATIN": "cs de en es fr id it nl pl pt ro sv tr vi ca da no nn fi et hu hr sl sk lt lv sw eu sq is".split(),
     "CYRILLIC": "ru uk bg sr mk be kk ky mn tg".split(),
@@ -90,102 +86,106 @@ _PAIRS = (
 _A_WORD_IN_SIGNS = 3
 """How many Latin letters say as much as one Chinese, Japanese or Korean sign."""
 _SCRIPT_SHARE = 1 / 3
-_SURE, _SURE_OF_FEW = 0.5, 0.9
+_A_GUESS, _SURE, _SURE_OF_FEW = 0.25, 0.5, 0.9
 _OF_MANY = frozenset(
-    "as van la le el il lo los las les des die un una do da de di del der das den du en is in dan per os say was von tal"
-    " rita mean ne mi on no so to for visa pie tell total media man hat list mach dis sur si sin con e par come mare ve dos"
-    " tot para conta data ja it of by area radius care cine cat face hay rand plus trace pour font pairs fait encore dove"
-    " sans hoe toon stad wat tack bort sag kim gun var yap sil aya ay cum mai bao tong wer का ke solo sum nu ile bar all im"
-    " na od co je ta tel bos harga pris sa comment male pro premier parole chi din luna bara este nas nos primo grande fila"
-    " numero som summa jumlah сума сумма цена योग औसत के जोड़ कुल संख्या दिन साल को".split()
+    "as van la le el il lo los las les des die un una do da de di del der das den du en is in dan per os say was"
+    " von tal rita mean ne mi on no so to for visa pie tell total media man hat list mach dis sur si sin con e par"
+    " come mare ve dos tot para conta data ja it of by area radius care cine cat face hay rand plus trace pour font"
+    " pairs fait encore dove sans hoe toon stad wat tack bort sag kim gun var yap sil aya ay cum mai bao tong wer"
+    " का ke solo sum nu ile bar all im na od co je ta tel bos harga pris sa comment male pro premier parole chi din"
+    " luna bara este nas nos primo grande fila numero som summa jumlah сума сумма цена योग औसत के जोड़ कुल संख्या"
+    " दिन साल को таблица".split()
 )
 """Words that stand in names and in other languages, often in English, as well: less than a word."""
 _LESS, _A_SIGN, _OTHERS = 0.4, 2, 0.3
-"""How many words such a word and a sign count; how many of other languages outweigh one of a supported one."""
+"""How many words one of many languages counts; how many words of other languages one of their signs counts; and how
+many words of other languages outweigh one of a supported language."""
 _SHORT, _SOME, _FEW = 3, 4, 8
 """Up to how many words a question is short, a model alone is not asked, and the words below tell more than it."""
+_TYPICAL = {"de": "äöüß", "es": "ñ", "pt": "ãõ", "pl": "łąęż", "cs": "řěů", "tr": "şğı", "ro": "ățș"}
+"""Letters that confirm a language of which the model is sure."""
 _TABLES = {
     "cs": "krát součet průměr průměrný medián seznam graf seřaď spočítej kolik jaký jaká jaké jak jsou od do čísel čísla"
     " číslo slova tabulku řádek řádky řádků sloupec počet nakresli najdi ukaž zobraz smaž prodej měsíc měsíců rok roku dní"
-    " co kdo kde kdy proč který která které pouze jen muži ženy cena cen nejvyšší děkuji udělej věk teď ahoj první má"
-    " soubor ze hodnoty",
+    " co kdo kde kdy proč který která které pouze jen muži ženy cena cen nejvyšší děkuji udělej věk teď ahoj první má soubor"
+    " ze hodnoty",
     "de": "nach auf gewonnen dies ja viel große großer im löse summe mittelwert durchschnitt median liste diagramm sortiere"
     " berechne zeige zeichne zähle zaehle wie was ist sind die der das von bis und in zahlen zahl wörter woerter prim"
     " primzahl primzahlen tabelle zeile zeilen spalte umsatz monat jahr jetzt warum weshalb nur männer frauen sag lösche"
     " loesche leere welche welcher wer wo wann viele hat haben gibt es mach mache male anzahl je pro preis preise größte"
-    " groesste höchste danke bitte hallo den ein eine einen mit ohne für datei tage wort werte kunden",
+    " groesste höchste danke bitte hallo den ein eine einen mit ohne für datei tage wort werte kunden kostet kosten kommt"
+    " wieviel teuer oft fehlt rechne teile durch noch einmal sortiert groß gesamt fläche eines steuer euro prozent mal"
+    " wurzel fakultät primfaktoren quadratzahlen",
     "en": "hello hi yes a sum mean median average sort count area circle radius prime number numbers integer even odd rows"
     " columns table word words file files who what which how many is are in the of and from to by show find draw each month"
     " year sales values chart list solve for print over say tell please thanks why only men women age ages was were it its"
     " did can largest highest longest biggest top five first last price cost total per days day names name make give delete"
-    " remove open all more now same on if not than between without my you row column data plot graph line bar pie",
+    " remove open all more now same on if not than between without my you row column data plot graph line bar",
     "es": "estas alta yo resuelve suma media promedio mediana lista gráfico gráfica ordena calcula muestra dibuja cuenta"
     " cuántos cuántas cuánto cuál es de la las los el un una del y a números número palabras primo primos tabla fila filas"
     " columna ventas mes año años área ahora qué quién cómo dónde cuándo por para solo hombres mujeres precio precios más"
     " alto grande hay tiene elimina borra haz dime hola gracias días edad datos primeros otra vez con sin en entre cada"
-    " archivo resultados valores mi",
+    " archivo resultados valores mi totales mensuales clientes",
     "fr": "ordre ont courbe résous somme moyenne médiane liste graphique trie calcule montre affiche dessine trace compte"
     " combien quel quelle quels quelles est de la le les du des à et un une nombres nombre mots premier premiers pairs"
     " tableau ligne lignes colonne ventes mois année maintenant pourquoi qui que où quand comment seulement hommes femmes"
     " supprime font fait fais dis bonjour merci prix plus âge âges jours dans fichier par pour sur avec sans données encore"
-    " y entre sont valeurs ville",
+    " y entre sont valeurs ville totales totaux clients",
     "id": "tambah jumlah rata median daftar grafik urutkan hitung tampilkan gambar berapa apa apakah adalah dari sampai dan"
     " bilangan angka kata tabel baris kolom penjualan bulan tahun sekarang kenapa mengapa hanya pria wanita harga hapus"
-    " kosong mana yang terbaik siapa di ke hari dalam setahun buat buatkan kasih terima tertinggi terbesar pelanggan"
-    " pertama tolong cari setiap untuk dengan ini itu",
+    " kosong mana yang terbaik siapa di ke hari dalam setahun buat buatkan kasih terima tertinggi terbesar pelanggan pertama"
+    " tolong cari setiap untuk dengan ini itu",
     "it": "alta prima linee perchè tutto risolvi somma media mediana lista elenco grafico ordina calcola mostra disegna"
     " conta quanti quante quanto qual quale quali è da di della delle dei del dal il lo la le i un una e a numeri numero"
     " parole primo primi tabella riga righe colonna vendite mese anno area ora fa perché che chi dove quando come solo"
     " uomini donne prezzo prezzi più alto elimina dimmi ciao grazie giorni sono ci età fai ancora volta con senza nel nella"
-    " per ogni tra nomi città adesso valori",
+    " per ogni tra nomi città adesso valori totali clienti radice quadrata",
     "nl": "ja gewonnen los som gemiddelde mediaan lijst grafiek sorteer bereken toon teken tel hoeveel wat welke is zijn de"
     " het van tot en een getallen woorden even tabel rij rijen kolom verkopen omzet maand jaar nu waarom wie waar wanneer"
     " hoe alleen mannen vrouwen verwijder lege zeg hallo prijs prijzen hoogste grootste keer dagen heeft hebben bestand"
     " bedankt maak eerste klanten stad per met zonder voor uit waarden",
-    "pl": "nie ja rozwiąż suma sumę średnia średnią średni mediana lista wykres posortuj oblicz pokaż narysuj policz ile"
-    " ilu jaka jaki jest są od do i w z na liczb liczba słowa słów pierwsza pierwszą tabela tabelę wiersz wiersze kolumna"
+    "pl": "nie ja rozwiąż suma sumę średnia średnią średni mediana lista wykres posortuj oblicz pokaż narysuj policz ile ilu"
+    " jaka jaki jest są od do i w z na liczb liczba słowa słów pierwsza pierwszą tabela tabelę wiersz wiersze kolumna"
     " sprzedaż sprzedaży miesiąc rok roku teraz dlaczego czemu kto co gdzie kiedy który która które tylko mężczyźni kobiety"
     " cena cen cenę usuń puste powiedz cześć dziękuję najwyższa największa razy dni ma był plik pliku zrób wiek wartości",
     "pt": "estas alta ordene resolva soma média mediana lista gráfico ordena calcule calcula mostre mostra desenhe desenha"
     " conte quantos quantas quanto qual quais é de a o as os da das do dos um uma e números número palavras primo primos"
     " tabela linha linhas coluna vendas mês ano área agora porque por que quem como quando apenas só homens mulheres preço"
     " preços mais alto remove apague vezes dias tem há não idade diga olá obrigado faça faz nomes cidade primeiras são com"
-    " sem no na nos nas em para entre dados arquivo valores",
+    " sem no na nos nas em para entre dados arquivo valores totais clientes",
     "ro": "rândurile prima rezolvă suma media mediana lista grafic sortează calculează arată desenează numără câte câți cât"
-    " care este sunt de la din și un o numere numărul număr cuvinte prime pare tabel rând rânduri coloană vânzări"
-    " vânzărilor luna lună anul acum ce cine unde când cum doar bărbați preț face ori șterge cel mai mare bună zile are"
-    " fișierul mulțumesc fă vârsta medie pe cu fără pentru valori",
+    " care este sunt de la din și un o numere numărul număr cuvinte prime pare tabel rând rânduri coloană vânzări vânzărilor"
+    " lună anul acum ce cine unde când cum doar bărbați preț face ori șterge cel mai mare bună zile are fișierul mulțumesc"
+    " fă vârsta medie pe cu fără pentru valori",
     "sv": "antal tabellen skriv ny lös summa summan medelvärde medelvärdet median lista diagram sortera beräkna visa rita"
-    " räkna hur vad är av från till och tal ord primtal tabell rad rader kolumn försäljning månad år året area nu varför"
-    " vem vilken vilket vilka var när många mycket bara män kvinnor ta bort tomma säg hej priser priserna priset pris"
-    " högsta största gånger dagar har finns det en ett graf tack gör för med utan på ar den värden",
-    "tr": "satışların satırları çöz toplam toplamı ortalama ortalaması medyan liste grafik sırala hesapla göster çiz say"
-    " kaç nedir ne neden mi mı mu ve ile sayı sayılar sayıların sayısı tablo satır satırlar sütun satış satışlar ay aya"
-    " aylara yıl şimdi sadece erkekler kadınlar fiyat fiyatı fiyatların sil boş yaş yaşı gün hangi kim nerede en büyük"
-    " yüksek iyi var yap için göre merhaba teşekkürler teşekkür değerler",
+    " räkna hur vad är av från till och tal ord primtal tabell rad rader kolumn försäljning månad år året area nu varför vem"
+    " vilken vilket vilka var när många mycket bara män kvinnor ta bort tomma säg hej priser priserna priset pris högsta"
+    " största gånger dagar har finns det en ett graf tack gör för med utan på ar den värden",
+    "tr": "satışların satırları çöz toplam toplamı ortalama ortalaması medyan liste grafik sırala hesapla göster çiz say kaç"
+    " nedir ne neden mi mı mu ve ile sayı sayılar sayıların sayısı tablo satır satırlar sütun satış satışlar ay aya aylara"
+    " yıl şimdi sadece erkekler kadınlar fiyat fiyatı fiyatların sil boş yaş yaşı gün hangi kim nerede en büyük yüksek iyi"
+    " var yap için göre merhaba teşekkürler teşekkür değerler kadar",
     "vi": "hai tổng trung bình vị danh sách biểu đồ sắp xếp tính hiển thị vẽ đếm bao nhiêu là từ đến và các số nguyên tố"
-    " bảng hàng cột doanh tháng năm có tại sao vì chỉ nam giới nữ giá cao nhất xin chào cảm ơn tuổi khách thu theo của"
-    " nhieu bieu đầu gì ai thắng những mấy ngày không cho tôi một xóa tệp tinh tong binh khach",
+    " bảng hàng cột doanh tháng năm có tại sao vì chỉ nam giới nữ giá cao nhất xin chào cảm ơn tuổi khách thu theo của nhieu"
+    " bieu đầu gì ai thắng những mấy ngày không cho tôi một xóa tệp tinh tong binh khach",
     "ru": "строка не есть сумма сумму суммы сколько среднее средний средняя медиана таблицу нарисуй найди посчитай построй"
     " что как кто почему где когда какой какая какое только мужчины женщины дней году строк строки файле файл удали сделай"
     " продажи продаж месяцам месяц возраст цена цены привет спасибо открой числа чисел число слова теперь сейчас это или"
-    " больше самая самый самое первые первых скажи будет каждый для напиши отсортируй слов значения графиком",
-    "uk": "як яка яке який які сума суму суми порахуй посортуй обчисли знайди що це таблиця таблицю середнє середній"
-    " середня медіана намалюй кожного чи або продажу продажі рядок рядки рядків стовпець просте всього зараз тепер зроби"
-    " чому хто де скільки тільки лише чоловіки жінки видали файлі дані графік днів року найвища найбільше дякую привіт"
-    " перші виграв скажи слова слів число числа ціна вік побудуй значення",
+    " больше самая самый самое первые первых скажи будет каждый для напиши отсортируй слов значения графиком график таблица",
+    "uk": "як яка яке який які сума суму суми порахуй посортуй обчисли знайди що це таблиця таблицю середнє середній середня"
+    " медіана намалюй кожного чи або продажу продажі рядок рядки рядків стовпець просте всього зараз тепер зроби чому хто де"
+    " скільки тільки лише чоловіки жінки видали файлі дані графік днів року найвища найбільше дякую привіт перші виграв"
+    " скажи слова слів число числа ціна вік побудуй значення",
     "ar": "ما كم من هو هي هل لماذا كيف أين متى ارسم احسب رسما عدد عمر العمر متوسط مجموع رجال نساء شكرا سعر في على إلى كل"
-    " اعلى أعلى فاز ايام أيام الايام قائمة جدول رتب اكبر اسم مرحبا مبيعات و او ثم نعم لا قيمة",
-    "fa": "اعداد عدد است را از تا ها های هم فروش نمودار کن چند چقدر مجموع مردان زنان چرا چه کی کیست سن میانگین رسم روز"
-    " روزها تعداد سطر سطرها ستون بالاترین قیمت حذف خالی نشان بده متشکرم ممنون سلام جدول هر برای با در بزرگترین ماه سال بله",
-    "hi": "क्या क्यों कौन कितना कितनी कितने है हैं का की के को में से और पर तक औसत योग कुल निकालो बनाओ बताओ दिखाओ केवल"
-    " सिर्फ पुरुष महिला बिक्री कीमत ग्राफ धन्यवाद नमस्ते सबसे ज्यादा अधिक पंक्ति पंक्तियाँ पहली दिन साल संख्या अब सूची करो"
-    " करें जोड़ नाम लोग हाँ",
+    " اعلى أعلى فاز ايام أيام الايام قائمة جدول رتب اكبر اسم مرحبا مبيعات و او ثم نعم لا قيمة رسم بياني",
+    "fa": "اعداد عدد است را از تا ها های هم فروش نمودار کن چند چقدر مجموع مردان زنان چرا چه کی کیست سن میانگین رسم روز روزها"
+    " تعداد سطر سطرها ستون بالاترین قیمت حذف خالی نشان بده متشکرم ممنون سلام جدول هر برای با در بزرگترین ماه سال بله متوسط",
+    "hi": "क्या क्यों कौन कितना कितनी कितने है हैं की के को में से और पर तक औसत योग कुल निकालो बनाओ बताओ दिखाओ केवल सिर्फ"
+    " पुरुष महिला बिक्री कीमत ग्राफ धन्यवाद नमस्ते सबसे ज्यादा अधिक पंक्ति पंक्तियाँ पहली दिन साल संख्या अब सूची करो करें"
+    " जोड़ नाम लोग हाँ",
 }
-"""Words of mathematics, data and grammar of the supported languages, for questions too short for the model.
-
-Some are of several languages. Those with accents are known without them, too.
-"""
+"""Words of mathematics, data and grammar of the supported languages, for questions too short for the model. Some are of
+several languages; those with accents are known without them, too."""
 _OTHER_TABLE = (
     "ye d'os prexi watter dankie ouderdom збир د només dae reëls lêer prys hoekom wys hvilke hvilken hvilket hvor hvad hva"
     " hver hvat hvem hvorfor hvornår gennemsnit gennemsnittet gjennomsnitt gjennomsnittet antall tegn teksten menn beregn"
@@ -248,8 +248,6 @@ _CODE = re.compile(
     r"|\b[a-z]+[A-Z]\w*\b|\b[A-Z]{2,}\b|\b[A-Z][a-z]+[A-Z]\w*\b",
     re.DOTALL,
 )
-
-
 _CALL = re.compile(r"\b\w+\([^()\n]{0,80}\)|\b\w+\(")
 _NAMES = {name.lower(): code for code, name in LANGUAGES.items()}
 
@@ -276,15 +274,10 @@ def detect_language(text: str, *, default: str = "en") -> str:
     if not letters:  # All of it was code or quoted: better that than nothing.
         words = text
         letters = _letters(words)
-    foreign = [(count, script) for script, count in letters.items() if script in _SCRIPTS]
-    total = sum(letters.values())
-    if (
-        foreign
-        and sum(count for count, _ in foreign) >= _SCRIPT_SHARE * total
-        and not _is_english_about(words, letters)
-    ):
+    total, foreign = letters.total(), sum(letters[script] for script in _SCRIPTS)
+    if foreign and foreign >= _SCRIPT_SHARE * total and not _is_english_about(words, letters):
         return _of_script(letters, words, default)
-    if sum(letters.values()) > 2 * letters["LATIN"]:
+    if total > 2 * letters["LATIN"]:
         return UNKNOWN
     return _latin(words, default) if letters["LATIN"] else default
 
@@ -330,15 +323,17 @@ def _of_script(letters: Counter[str], words: str, default: str) -> str:
     codes = (pair.first, pair.second) if pair else (_SCRIPTS[script],)
     if language := _of_words(_WORD.findall(words.lower()), (), default, codes):
         return language
+    likely = default if default in codes else codes[bool(pair and pair.words.search(words))]
     if script in _IDENTIFIED:
         language, sure = _classify(script, words.lower())
         if sure >= _SURE and language not in codes:
             return UNKNOWN
-        if sure >= (_SURE if pair or len(words.split()) > _SHORT else _SURE_OF_FEW) and default not in codes:
-            default = language
-    elif not pair:
-        default = codes[0]
-    return _of_pair(pair, words.lower(), default) if pair else default
+        if default not in codes:
+            least = _A_GUESS if pair else _SURE if len(words.split()) > _SHORT else _SURE_OF_FEW
+            likely = (
+                UNKNOWN if language not in codes or sure < least else language if sure >= _SURE else likely
+            )
+    return _of_pair(pair, words.lower(), likely) if pair else likely
 
 
 def _of_pair(pair: _Pair, words: str, default: str) -> str:
@@ -346,11 +341,7 @@ def _of_pair(pair: _Pair, words: str, default: str) -> str:
         return pair.second
     if pair.letters.search(words):
         return pair.first
-    if default in (pair.first, pair.second):
-        return default
-    if pair.words.search(words):
-        return pair.second
-    return pair.first if pair.first == "zh" else default  # Most of what is in Chinese signs only is Chinese.
+    return default
 
 
 def _latin(words: str, default: str) -> str:
@@ -370,19 +361,23 @@ def _latin(words: str, default: str) -> str:
         return "es"
     if language is None and signs:
         return UNKNOWN
-    if language is None and (len(candidates) > 1 or not candidates[0].isascii()):
-        language = _of_model(candidates)
+    if not language and (len(candidates) > 1 or not candidates[0].isascii()):
+        language = _of_model(candidates, in_doubt=language == "")
     return language or default
 
 
-def _of_model(candidates: Sequence[str]) -> str | None:
-    """Return the language that the model is sure of; of a short question, it must know a word, too."""
+def _of_model(candidates: Sequence[str], *, in_doubt: bool) -> str | None:
+    """Return the language that the model is sure of; a word or letter of a short or doubtful question must be of it, too."""
     language, sure = _classify("LATIN", " ".join(candidates))
     if sure < (_SURE_OF_FEW if len(candidates) <= _FEW else _SURE):
         return None
     if language not in LANGUAGES:
-        return UNKNOWN
-    return language if len(candidates) > _SOME or _WORDS[language].intersection(candidates) else None
+        return None if in_doubt else UNKNOWN
+    known = sum(word in _WORDS[language] for word in candidates)
+    if in_doubt:
+        return language if 2 * known >= len(candidates) else None
+    typical = set(_TYPICAL.get(language, "")).intersection("".join(candidates))
+    return language if known or typical or len(candidates) > _SOME else None
 
 
 def _is_english(words: str, candidates: Sequence[str]) -> bool:
@@ -398,7 +393,11 @@ def _is_english(words: str, candidates: Sequence[str]) -> bool:
 def _of_words(
     candidates: Sequence[str], letters: Collection[str], default: str, codes: Sequence[str], others: int = 0
 ) -> str | None:
-    """Return the language of most of a few words, or of the letters among them; "" if in doubt; None if none is known."""
+    """Return the language of most of a few words, or of the letters among them.
+
+    It is "" if the words that are known do not decide: several languages have as many of them, or they are less than
+    words. It is None if they say nothing: none is known, too few are, or there are too many words.
+    """
     if len(candidates) > _FEW:
         return None
     weights = [(word, _LESS if word in _OF_MANY else 1.0) for word in candidates]
@@ -420,7 +419,7 @@ def _of_words(
 
 def _is_enough(language: str, most: float, of: int) -> bool:
     """Terms are English in many languages, and one word of a few may be a name."""
-    return most > 1 or (most == 1 and (language not in _LATIN or (of == 1 and language != "en")))
+    return most > 1 or (most == 1 == of and language != "en") or (language not in _LATIN and 1 in (most, of))
 
 
 class _Identifier(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -50,6 +51,8 @@ _STEP = re.compile(r"Step (\d+) of (\d+): (.*)", re.DOTALL)
 _QUOTE = " It was: "
 """What introduces a reply of the model, which is quoted as it is."""
 _END = re.compile(r"[.!?] ")
+_MAX_REASONS, _MAX_SENTENCES = 4, 3
+"""How many reasons are in a row, and of how many sentences one is."""
 
 
 @functools.cache
@@ -72,16 +75,28 @@ def translate_reason(reason: str, language: str | None) -> str:
 
 
 def _translated(reason: str, words: Mapping[str, str]) -> str:
-    """Return a reason, or several in a row, in the words of a language; empty if one of them is unknown."""
+    """Return a reason, or a few in a row, in the words of a language; empty if one of them is unknown."""
+    said, rest = list[str](), reason
+    for _ in range(_MAX_REASONS):
+        if whole := _of_pattern(rest, words):
+            return " ".join([*said, whole])
+        ends = itertools.islice(_END.finditer(rest), _MAX_SENTENCES)
+        parts = ((end.end(), _of_pattern(rest[: end.end() - 1], words)) for end in ends)
+        place, first = next(((place, part) for place, part in parts if part), (0, ""))
+        if not first:
+            return ""
+        said.append(first)
+        rest = rest[place:]
+    return ""
+
+
+def _of_pattern(reason: str, words: Mapping[str, str]) -> str:
+    """Return a single reason in the words of a language; empty if it is unknown."""
     for key, pattern in _PATTERNS.items():
         if match := re.fullmatch(pattern, reason, re.DOTALL):
             values = [_number(value) for value in match.groups()]
             quoted = (value.removeprefix(_QUOTE) for value in values if value.startswith(_QUOTE))
             return " ".join([words[key].format(*values), *quoted])
-    for end in _END.finditer(reason):
-        first = _translated(reason[: end.end() - 1], words)
-        if first and (rest := _translated(reason[end.end() :], words)):
-            return f"{first} {rest}"
     return ""
 
 

@@ -152,7 +152,7 @@ def test_a_redis_server_will_do(
         {"language": "es"},
         {"history": [HumanMessage("Before.")]},
         {"context": "Help."},
-        {"tests": "assert True"},
+        {"tests": "assert f()"},
     ],
 )
 def test_what_may_change_the_answer_is_another_question(

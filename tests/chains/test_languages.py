@@ -275,6 +275,11 @@ def test_what_is_wrong_with_inputs_is_said_in_each_language(reason: str) -> None
         assert [value for value in values if value not in said] == []
 
 
+def test_a_long_reason_that_is_none_of_the_library_is_left_as_it_is() -> None:
+    reason = "ValueError: " + " ".join(f"Row {number} has no price." for number in range(500))
+    assert translate_reason(reason, "de") == reason
+
+
 WHY = {
     "nothing printed": ("pass", "El programa se ejecutó, pero no imprimió nada."),
     "too long": ("while True: pass", "El programa no terminó en 1.5 segundos."),

@@ -38,9 +38,11 @@ _REPLACE = """(([id, before, after]) => {
     const field = getElement(id), value = field?.inputValue;
     if (after) { if (value === before) { field.inputValue = after; drafts.keep(after); } return; }
     if (!value?.startsWith(before)) return;
-    // What follows was typed while the question was on its way.
-    field.inputValue = value.slice(before.length);
-    drafts.moveOn(before, field.inputValue);
+    // What follows was typed while the question was on its way, unless it goes on with a word.
+    const rest = value.slice(before.length);
+    if (/\\w$/.test(before) && /^\\w/.test(rest)) return;
+    field.inputValue = rest;
+    drafts.moveOn(before, rest);
 })"""
 
 

@@ -7,6 +7,7 @@ import base64
 import json
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from html import escape
 from urllib.parse import quote
@@ -172,8 +173,10 @@ class LessonPage:
 
     async def _save(self) -> None:
         # What is typed before the page is connected arrives in any order, and after a button that was pressed next.
-        shown = await ui.run_javascript(f"readEditor(getHtmlElement({self._editor.id}))", timeout=10.0)
-        code = self._editor.value or "" if shown is None else shown
+        code = self._editor.value or ""
+        with suppress(TimeoutError):  # The page is closed or has lost its connection.
+            shown = await ui.run_javascript(f"readEditor(getHtmlElement({self._editor.id}))", timeout=5.0)
+            code = code if shown is None else shown
         await asyncio.to_thread(self._work.write, code)
         ui.run_javascript(f"drafts.send({json.dumps(self._key)}, {json.dumps(code)})")
 

@@ -135,10 +135,13 @@ def expect(tests: object = None, examples: object = None) -> Expectations:
 
 def _parse_tests(tests: object) -> ast.Module:
     is_list = isinstance(tests, Sequence) and not isinstance(tests, str | bytes)
-    given: list[object] = [*tests] if is_list else [tests or ""]  # type: ignore[misc]
-    entries = [entry for entry in given if isinstance(entry, str)]
+    given: list[object] = [*tests] if is_list else ["" if tests is None else tests]  # type: ignore[misc]
+    entries = [entry.removeprefix("\ufeff") for entry in given if isinstance(entry, str)]
     if len(entries) < len(given):
         raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
+    plain = [entry for entry in entries if not has_prompts(entry)]
+    if len(plain) < len(entries) and not any("assert" in entry for entry in plain):
+        entries = ["\n".join(entries)]  # The lines of a session.
     if not any(entries):
         return ast.Module(body=[], type_ignores=[])
     try:
@@ -146,11 +149,11 @@ def _parse_tests(tests: object) -> ast.Module:
         tree = syntax_tree(source)
     except UNREADABLE as error:
         raise InputError(f"The tests are not valid Python: {error}.") from error
+    _move_expected_failures(tree)
     if tree.body:
-        _refuse_empty(tree)
+        _refuse_empty(tree, source)
     has_imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))
     _mark_exact(tree, source)
-    _count_expected_errors(tree)
     tree = of_program(without_runner(tree))  # Raises for tests that need more of a test runner.
     # Of names that Python has, a program may define its own; files are what one has written.
     outside = {*free_names(tree), *vars(builtins), "output"}
@@ -160,13 +163,16 @@ def _parse_tests(tests: object) -> ast.Module:
     return tree
 
 
-def _refuse_empty(tree: ast.Module) -> None:
+def _refuse_empty(tree: ast.Module, source: str) -> None:
     """Refuse assertions that no program could fail.
 
     Raises:
         InputError: They assert nothing, or a tuple; or a docstring has tests that nothing runs.
     """
-    docstrings = (node.value for node in nodes(tree, ast.Expr) if isinstance(node.value, ast.Constant))
+    places = nodes(tree, ast.Expr) if "doctest" in source else tree.body
+    docstrings = (
+        node.value for node in places if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
     if any(has_prompts(str(docstring.value)) for docstring in docstrings):
         raise InputError(
             "Doctests beside other tests are not run: pass a list, with each as an entry of its own."
@@ -178,14 +184,24 @@ def _refuse_empty(tree: ast.Module) -> None:
             raise InputError(f"A tuple is always true: write `assert {ast.unparse(node.test.elts[0])}`.")
 
 
-def _count_expected_errors(tree: ast.Module) -> None:
-    """Have handlers assert where a test fails unless an error is raised: `try: f(-1); assert False`."""
+def _move_expected_failures(tree: ast.Module) -> None:
+    """Have `try: f(-1); assert False` assert that an error is raised, whatever the handlers catch."""
     for node in nodes(tree, ast.Try):
-        match node.body[-1]:
-            case ast.Assert(test=ast.Constant(value=False)):
-                for handler in node.handlers:
-                    asserted = ast.Assert(ast.Constant(value=True))
-                    handler.body.insert(0, ast.copy_location(asserted, handler.body[0]))
+        match node.body:
+            case [_, *_, ast.Assert(test=ast.Constant(value=False)) as last]:
+                failure: ast.stmt = last
+            case [
+                _,
+                *_,
+                ast.Raise(exc=ast.Name("AssertionError") | ast.Call(ast.Name("AssertionError"))) as last,
+            ]:
+                failure = ast.copy_location(ast.Assert(ast.Constant(value=False)), last)
+            case _:
+                continue
+        node.body, node.orelse = node.body[:-1], [failure]
+        for handler in node.handlers:
+            asserted = ast.Assert(ast.Constant(value=True))
+            handler.body.insert(0, ast.copy_location(asserted, handler.body[0]))
     ast.fix_missing_locations(tree)
 
 

@@ -10,6 +10,7 @@ from code_chains.analysis.parsing import arguments_of, names_in, nodes, position
 from code_chains.verification.provenance.given import Given, Origin, written_numbers
 from code_chains.verification.provenance.literals import (
     factors_of,
+    is_calendar,
     is_label,
     is_not_constant,
     leaves_of,
@@ -263,7 +264,7 @@ class Expressions:
 
     def _with_made_up(self, node: ast.expr, tokens: Tokens, leaves: list[ast.expr]) -> Tokens:
         """Return the origins of a display: if most of its constants were not given, it is made up, else a table."""
-        if self._given.is_about_calendar and len(leaves) in (7, 12):
+        if is_calendar(leaves):
             return tokens
         leaves = [leaf for leaf in leaves if not is_label(leaf)]
         own = list(filter(self._is_own, leaves))
@@ -294,7 +295,7 @@ class Expressions:
             return COMPUTED
         if name in self._functions:
             return self._own_function(node, self._functions[name], receiver | condition)
-        arguments = _without_settings(name, node)
+        arguments = self._without_settings(name, node)
         read = self._labelled if name in SHOWING and len(node.args) > 1 else self._union
         given = read(arguments) | frozenset().union(*map(self._value_of_keyword, node.keywords))
         tokens = given | receiver
@@ -310,6 +311,16 @@ class Expressions:
             tokens |= self._names[name]
         self._pass_to_callbacks(node, tokens)
         return self._result(name, node, tokens)
+
+    def _without_settings(self, name: str, call: ast.Call) -> list[ast.expr]:
+        """Return the arguments of a call but for how often something is done, and to how many digits it is shown."""
+        if name == "range":
+            return list(filter(is_not_constant, call.args))
+        if name in ("round", "around") or (name == "format" and isinstance(call.func, ast.Name)):
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            is_of_module = isinstance(owner, ast.Name) and owner.id in self._modules
+            return [] if owner is not None and not is_of_module else call.args[:1]
+        return call.args
 
     def _result(self, name: str, node: ast.Call, tokens: Tokens) -> Tokens:
         """Return the origins of what a function of others returns."""
@@ -399,16 +410,6 @@ def _called(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
-
-
-def _without_settings(name: str, call: ast.Call) -> list[ast.expr]:
-    """Return the arguments of a call but for how often something is done, and to how many digits it is shown."""
-    if name == "range":
-        return list(filter(is_not_constant, call.args))
-    if name in ("round", "around") or (name == "format" and isinstance(call.func, ast.Name)):
-        is_method = len(call.args) == 1 and isinstance(call.func, ast.Attribute)
-        return [] if is_method else call.args[:1]
-    return call.args
 
 
 def _is_replaced(name: str, tree: ast.Module) -> bool:

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from functools import cached_property
 
@@ -81,6 +81,9 @@ _IMPLIED = {
     r"half|majority|\bmost\b": (50,),
     r"\bboil(?:s|ing)?\b|siede": (100, 212),
     r"bestanden|durchgefallen": (4,),
+}
+"""Words that imply limits, as far as they are common."""
+_FACTS = {
     r"celsius|fahrenheit": (5, 9, 100),
     r"golden ratio|goldene[rn]? schnitt|nombre d'or|[aá]urea|fibonacci": (5,),
     r"\binch|\bfeet\b|\bfoot\b|\byards?\b|\bmiles?\b|dozen": (3, 12, 36),
@@ -90,14 +93,7 @@ _IMPLIED = {
     r"christmas|weihnacht|navidad|\bnoël|\bnatale?\b|рождеств|クリスマス|圣诞": (12, 24, 25, 26),
     r"new year|silvester|neujahr|halloween|valentin": (2, 10, 12, 14, 31),
 }
-"""Words that imply numbers that everybody knows."""
-_CALENDAR = re.compile(
-    r"week ?day|days? of the week|\bmonths?\b|wochentag|\bmonate?n?\b|d[ií]as de la semana|\bmes(?:es|i)?\b"
-    r"|jours de la semaine|\bmois\b|giorni della settimana|dias da semana|\bmês\b|\bmaand|weekdag"
-    r"|дн[ия] недели|месяц|dni tygodnia|miesi[ąę]c"
-    r"|曜日|星期|月份|요일|\baylar|\bbulan",
-    re.IGNORECASE,
-)
+"""What everybody knows of what a question is about."""
 _MAX_SMALL, _MAX_SPELLED = 12, 5
 
 
@@ -133,12 +129,11 @@ class Given:
     @cached_property
     def numbers(self) -> list[float]:
         """The numbers that are stated, and those that words imply."""
-        return list(dict.fromkeys([*self.stated, *_implied(self._text)]))
+        return list(dict.fromkeys([*self.stated, *_implied(self._text, _IMPLIED)]))
 
     @cached_property
-    def is_about_calendar(self) -> bool:
-        """Whether it is about days of the week or months, whose names everybody knows."""
-        return _CALENDAR.search(self._text) is not None
+    def _facts(self) -> set[float]:
+        return set(_implied(self._text, _FACTS))
 
     @cached_property
     def states_percent(self) -> bool:
@@ -190,7 +185,7 @@ class Given:
         is_power = mantissa(value) == 1.0  # Powers of ten follow from anything.
         if (_rounded(value) in self._derived and not is_power) or self._is_date(value):
             return Origin.DERIVED
-        if _is_known(value):
+        if _is_known(value) or value in self._facts:
             return Origin.KNOWN
         is_small = value == int(value) and (value <= _MAX_SMALL or value in YEARS)
         return Origin.WEAK if is_small or value in _COMMON or is_power else Origin.UNKNOWN
@@ -261,8 +256,9 @@ def _of_letters(text: str) -> Iterator[float]:
         yield from map(float, {len(word), *Counter(word).values()})
 
 
-def _implied(text: str) -> Iterator[float]:
-    for pattern, numbers in _IMPLIED.items():
+def _implied(text: str, words_with_numbers: Mapping[str, Iterable[int | float]]) -> Iterator[float]:
+    """Yield the numbers that go with words of a text."""
+    for pattern, numbers in words_with_numbers.items():
         if re.search(pattern, text, re.IGNORECASE):
             yield from map(float, numbers)
 

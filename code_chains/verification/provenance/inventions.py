@@ -21,9 +21,10 @@ from code_chains.verification.provenance.tokens import Kind, Token
 _MAX_CODE_CHARS = 20_000
 _MAX_NAMED = 3
 _CHANCE = re.compile(
-    r"random|simulat|monte.?carlo|probabilit|chance|dice|coin|shuffle|pick|draw|roll|lottery|sample|zufall|würfel|wahrscheinlich"
+    r"random|simulat|monte.?carlo|probabilit|\b(?:chance|dice|coin|shuffle|pick|draw|roll(?!ing)|lottery|sample)"
+    r"|zufall|würfel|wahrscheinlich"
     r"|aleatori|azar|dado|moneda|hasard|aléatoire|casual|sorte|случайн|вероятн|rastgele|随机|概率|乱数|ランダム|확률|무작위|عشوائي"
-    r"|\b(?:flip|toss|throw)|münze|wirf\b|lanza|lance[rz]?\b|\bgooi|dobbel|rzuć|hoď|кубик|монет|掷|骰|硬币|サイコロ|コイン|주사위|동전|نرد",
+    r"|\b(?:flip|toss|throw)|münze|wirf\b|lanza|lancer?\s(?:une?|le|la|deux)\b|\bgooi|dobbel|rzuć|hoď|кубик|монет|掷|骰|硬币|サイコロ|コイン|주사위|동전|نرد",
     re.IGNORECASE,
 )
 _MADE_UP = re.compile(
@@ -32,7 +33,8 @@ _MADE_UP = re.compile(
     r"|erfinde\w*|ausgedacht\w*|beispieldaten|inventa\w*|ficticio\w*|invente\w*"
     r"|fictif\w*|inventati\w*|придума\w*|выдум\w*|uydur\w*"
     r"|witz\w*|gedicht\w*|chiste\w*|poema\w*|blague\w*|poème\w*|barzellett[ae]|piada|анекдот\w*|fıkra"
-    r"|(?:creat|generat|erstell|erzeug|génér|cré)\w*\s(?:[^\s.?!]+\s){0,8}(?:example|beispiel|ejemplo|exemple|esempi|exemplo)\w*"
+    r"|(?:creat|generat|erstell|erzeug|génér|cré)\w*\s(?:[^\s.?!]+\s){0,4}"
+    r"(?:(?<!for )example|(?<!zum )beispiel|(?<!por )ejemplo|(?<!par )exemple|(?<!per )esempi|(?<!por )exemplo)\w*"
     r")\b|编造|虚构|架空|作り話",
     re.IGNORECASE,
 )

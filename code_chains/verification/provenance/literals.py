@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+from code_chains.analysis.dotted_names import words
+from code_chains.verification.letters import folded
 
 
 def text_of(node: ast.expr | None) -> str | None:
@@ -12,6 +15,19 @@ def text_of(node: ast.expr | None) -> str | None:
         case ast.Constant(value=str() as text):
             return text
     return None
+
+
+_CALENDAR = words(
+    "jan feb fev mar apr abr avr mai may mag jun jui giu jul lug aug ago aou sep set okt oct ott out nov dez dec dic gen ene"
+    " mon tue wed thu fri sat sun die mit don fre sam son lun mer jeu ven dim mie jue vie sab dom seg ter qua qui sex gio"
+)
+"""How the names of days and months begin in the larger languages of Europe."""
+
+
+def is_calendar(elements: Sequence[ast.expr]) -> bool:
+    """Return whether elements are the names of the days of a week or the months of a year."""
+    names = [folded(name) for element in elements if (name := text_of(element))]
+    return len(names) == len(elements) in (7, 12) and all(name[:3] in _CALENDAR for name in names)
 
 
 def is_label(node: ast.expr) -> bool:

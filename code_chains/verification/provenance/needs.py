@@ -22,14 +22,16 @@ _MARKER = (
 )
 """What is prescribed, and how models translate it."""
 _MARKUP = r"[*_`\s]*[:：][*_`]*"
-_LINE = re.compile(rf"^(?:[\W_]|\d+[.)]\s)*{_MARKER}{_MARKUP}(.+)$", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(rf"^(?:[^\w\n]|_|\d+[.)][ \t])*+{_MARKER}{_MARKUP}(.+)$", re.IGNORECASE | re.MULTILINE)
 """A line may be an item of a list."""
 _LIST = re.compile(
     rf"({_MARKER}{_MARKUP})[ \t]*\n((?:[ \t]*(?:[-*•]|\d+[.)])[ \t].+(?:\n|$))+)", re.IGNORECASE
 )
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]", re.MULTILINE)
 _SENTENCE_BEFORE = re.compile(rf"[.!;:,]\s+(?={_MARKER}\s*[:：])", re.IGNORECASE)
-_FIGURE = re.compile(r"[\d\s.,%]+")
+_FIGURE = re.compile(
+    r"(?!(?:19|20)\d\d\b)[$€£¥]?\s?\d[\d\s.,]*[%€$£¥]?(?:\s?(?:of|von|de|sur|di|из|/)\s?\d+)?(?:\s[^\W\d]+)?"
+)
 """What a label of a result has after it: how many of something were not given."""
 _SAID = re.compile(_MARKER, re.IGNORECASE)
 _SAYING = re.compile(rf"{_MARKER}\s*[:：]", re.IGNORECASE)
@@ -97,11 +99,13 @@ def _with_marker(listed: re.Match[str]) -> str:
 def read_need(text: str) -> str:
     """Return what a reply names as missing, without markup; empty if it says that nothing is, or has a figure there."""
     need = text.strip(" \t*;")
-    while len(need) > 1 and need[0] + need[-1] in _AROUND:
+    while len(need) > 1 and need[0] + need[-1] in _AROUND and not set(need[1:-1]) & {need[0], need[-1]}:
         need = need[1:-1].strip(" \t*")
     for mark in "`_":
         need = need.strip(f"{mark} ") if need.count(mark) % 2 else need
-    says_nothing = need.casefold() in NOTHING or not re.search(r"\w", need) or _FIGURE.fullmatch(need)
+    says_nothing = (
+        need.rstrip(".").casefold() in NOTHING or not re.search(r"\w", need) or _FIGURE.fullmatch(need)
+    )
     return "" if says_nothing else "".join(filter(str.isprintable, need[:_MAX_CHARS]))
 
 

@@ -164,17 +164,28 @@ def test_tests_that_no_program_could_fail_are_refused(tests: str) -> None:
         expect(tests)
 
 
+@pytest.mark.parametrize("tests", [0, False, {}, b""])
+def test_tests_of_another_type_are_refused(tests: object) -> None:
+    with pytest.raises(InputError, match="must be Python source"):
+        expect(tests)
+
+
+def test_the_lines_of_a_session_are_one_test(sandbox: SandboxExecutor) -> None:
+    assert "expected '5'" in said(sandbox, "def f(x): return 2 * x", [">>> f(2)", "5"])
+
+
 def test_an_entry_after_a_doctest_is_another_test(sandbox: SandboxExecutor) -> None:
     code, session = "def double(x): return 2 * x", ">>> double(2)\n4"
     assert said(sandbox, code, [session, "assert double(1) == 2"]) == ""
     assert "expected 3" in said(sandbox, code, [session, "assert double(1) == 3"])
 
 
+@pytest.mark.parametrize("handler", ["except ValueError", "except Exception", "except"])
 @pytest.mark.parametrize(("code", "passes"), [("float", True), ("str", False)])
 def test_an_error_that_a_test_waits_for_is_an_assertion(
-    sandbox: SandboxExecutor, code: str, passes: bool
+    sandbox: SandboxExecutor, code: str, passes: bool, handler: str
 ) -> None:
-    tests = "def test_error():\n    try:\n        f('x')\n        assert False\n    except ValueError:\n        pass"
+    tests = f"def test_error():\n    try:\n        f('x')\n        assert False\n    {handler}:\n        pass"
     assert (said(sandbox, f"def f(x): return {code}(x)", tests) == "") is passes
 
 

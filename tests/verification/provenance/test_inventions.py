@@ -49,6 +49,13 @@ MADE_UP = [
     ),
     ("What is the median income?", "import numpy as np\nprint(np.median(np.random.normal(50000, 9000, 99)))"),
     ("Which city is worst?", "t = '''city,pm\nDelhi,120\nOslo,12'''\nprint(max(t.splitlines()[1:]))"),
+    ("What was our payroll?", "import random\nprint(sum(random.randint(3000, 6000) for _ in range(4)))"),
+    (
+        "Create a report of our sales, for example by region",
+        "for k, v in {'North': 1200, 'South': 1510}.items():\n    print(k, v)",
+    ),
+    ("What is our revenue?", "import numpy as np\nprint(np.round(184532.7 * 3.2))"),
+    ("Who joined in the last months?", "print(len(['Ann', 'Bob', 'Cid', 'Dee', 'Eve', 'Fay', 'Gil']))"),
     ("What is my BMI?", "weight = 70\nheight = 1.75\nprint(weight / height**2)"),
     ("What is the sum of the numbers?", "numbers = [1, 2, 3, 4, 5]\nprint(sum(numbers))"),
     (

@@ -59,6 +59,11 @@ from code_chains.verification.provenance.needs import missing_inputs
         ({"output": "Δεν δίνεται: η τιμή"}, ("η τιμή",)),
         ({"output": "Non précisé : le prix"}, ("le prix",)),
         ({"output": "Không được cung cấp: giá"}, ("giá",)),
+        ({"output": "Not given: `price` and `tax`"}, ("`price` and `tax`",)),
+        ({"output": "Not given: nothing."}, ()),
+        ({"output": "Not given: 12 of 30"}, ()),
+        ({"output": "Not given: 2023"}, ("2023",)),
+        ({"reply": "|---|---|\n" * 20_000}, ()),
         ({}, ()),
     ],
 )
