@@ -62,10 +62,12 @@ _VULGAR = re.compile(r"(?<![\d.,])(\d{0,9})\s?([¼-¾⅐-⅞])")
 _MIXED = re.compile(r"(?<![\w/.,])(\d{1,6})\s+(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\d/.,]*\d)")
 _EXPONENT = re.compile(r"(?<=[^\W\d_])(?:\^|\*\*)([23])(?!\d)")
 _INVERSE = re.compile(rf"[ ·⋅]({LETTERS})(?:⁻|\^-)([¹²³1-3])(?!\d)")
-_INEXACT = re.compile(r"(?<![\w.])(?:\d+(?:\.\d+)?[eE]-\d{1,3}(?!\w)|\d[\d,]{9,}\.0+(?![\d.,eE]))")
+_INEXACT = re.compile(r"(?<![\w.,])(?:\d+(?:\.\d+)?[eE]-\d{1,3}(?!\w)|\d[\d,]{9,}\.0+(?![\d.,eE]))")
 _PER_MILLE = re.compile(r"(?:per|pro) ?mille\b", re.IGNORECASE)
 _MANY_DIGITS = 10
 _TAG = re.compile(r"<[^<>\s][^<>]*>\s*$")
+_BOUNDS = r"\b(?:at\s+least|at\s+most|up\s+to|mindestens|höchstens|au\s+moins|au\s+plus|al\s+menos)\b"
+_BOUND = re.compile(rf"{_BOUNDS}\s?", re.IGNORECASE)
 _CHANGES_BEFORE = re.compile(
     rf"""(?:
         !=|<>|[≠≤≥≮≯√∛±]|<=?|(?<![=\->])>=?
@@ -73,22 +75,24 @@ _CHANGES_BEFORE = re.compile(
         |(?<!\w)(?!(?:u?int|float|array|tensor|mpf)\d*\()(?-i:[a-z]\w*)\(\s*
         |\\?(?:sqrt|log|ln)(?:\s+|\{{)
         |\b(?:root|square|cube|factorial|logarithm|wurzel)\s+(?:of|aus|von)\s+
-        |\b(?:more|less|fewer|greater|other|mehr|weniger)\s+(?:than|als)\s+|\b(?:at\s+least|at\s+most|up\s+to)\s+
-        |\b(?:mindestens|höchstens|au\s+moins|au\s+plus|al\s+menos|plus\s+de|moins\s+de|más\s+de|menos\s+de)\s+
+        |\b(?:more|less|fewer|greater|other|mehr|weniger)\s+(?:than|als)\s+|{_BOUNDS}\s+
+        |\b(?:plus\s+de|moins\s+de|más\s+de|menos\s+de)\s+
         )=?\s*[{MONEY}]?$""",
     re.VERBOSE | re.IGNORECASE,
 )
 """What stands before a number that is not the value itself."""
 _CHANGES_AFTER = re.compile(
-    r"""\s?[⁰¹²³⁴-⁹⁺⁻πℯ]|(?-i:[ij])(?!\w)|[xob][\da-f]|\+|\^|\*\*\w
+    r"""\s?[⁰¹²³⁴-⁹⁺⁻πℯ]|(?-i:[ij])(?!\w)|x[\da-f]|(?<=0)[ob]\d|\+|\^|\*\*\w
     |\s+(?:squared|cubed|factorial|or\s+(?:more|less|fewer))\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_CHINESE = re.compile(r"[^百千万億亿]*[零一二三四五六七八九十半两兩][^百千万億亿]*")
+_CHINESE = re.compile(
+    r"[^百千万億亿零一二三四五六七八九十半两兩]*[零一二三四五六七八九十半两兩][^百千万億亿]*"
+)
 _CHANGES_WORDS = re.compile(
     r"[√<>≠]|\ba\s+(?:third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b"
     r"|\b(?:thirds|quarters|fourths|fifths|sixths|sevenths|eighths|ninths|tenths|drittel|viertel|fünftel)\b"
-    r"|\b(?:than|at least|at most|up to|root|squared|cubed|factorial|log\w*|mindestens|höchstens|au moins|al menos)\b",
+    rf"|\b(?:than|root|squared|cubed|factorial|log\w*)\b|{_BOUNDS}",
     re.IGNORECASE,
 )
 NEGATES = re.compile(
@@ -97,8 +101,13 @@ NEGATES = re.compile(
 _FRACTION = re.compile(r"[^\w+-]*([-+]?)(\d{1,9})\s?[/⁄]\s?([1-9]\d{0,8})\W*")
 
 
-def as_number(text: str) -> str:
-    """Return a text whose numbers have their signs, fractions and powers as programs write them."""
+def as_number(text: str, query: str = "") -> str:
+    """Return a text whose numbers have their signs, fractions and powers as programs write them.
+
+    Words such as `at least`, with which no number is the value itself, are left out if the question has them, too.
+    """
+    if asked := {_bound(match) for match in _BOUND.finditer(query)}:
+        text = _BOUND.sub(lambda match: "" if _bound(match) in asked else match[0], text)
     text = _VULGAR.sub(lambda match: repr(int(match[1] or 0) + unicodedata.numeric(match[2])), text)
     text = _MINUS.sub(r"\1-", _DASH.sub("-", normalized(_MIXED.sub(_decimal, text))))
     text = _INVERSE.sub(lambda match: f"/{match[1]}{match[2].translate(RAISED)}", text)
@@ -107,15 +116,19 @@ def as_number(text: str) -> str:
     return _INEXACT.sub(lambda match: exact(Number(match[0])).text, text)
 
 
+def _bound(match: re.Match[str]) -> str:
+    return " ".join(match[0].casefold().split())
+
+
 def _decimal(match: re.Match[str]) -> str:
     """Return 1 1/2 as 1.5, but not the numbers of 1 3/2 or 1 1/0."""
     whole, above, below = map(int, match.groups())
     return repr(whole + above / below) if above < below else match[0]
 
 
-def numbers_in_other_forms(text: str) -> Iterator[float]:
+def numbers_in_other_forms(text: str, query: str = "") -> Iterator[float]:
     """Yield the number that a text is: a fraction, or a single one in words."""
-    text = as_number(text)
+    text = as_number(text, query)
     if match := _FRACTION.fullmatch(text):
         yield int(match[1] + match[2]) / int(match[3])
     if WRITTEN_NUMBER.search(text) or _CHANGES_WORDS.search(text) or NEGATES.search(text):

@@ -142,7 +142,7 @@ def _states_number(text: str, number: Number, query: str) -> bool:
     """Return whether a text states a number, in any notation and with any unit."""
     if any(number.is_near(stated) for stated in only_number(text, query)):
         return True
-    text = as_number(text)
+    text = as_number(text, query)
     if not all(map(is_by_itself, WRITTEN_NUMBER.finditer(text))):
         return False
     wanted = Outcome.from_text(number.text, query)
@@ -161,7 +161,7 @@ def _states_quantity(text: str, expected: str, query: str) -> bool:
     if (wanted := quantity(expected)) is None:
         return False
     numbers, unit = wanted
-    for stated, of in _quantities(as_number(text), query):
+    for stated, of in _quantities(as_number(text, query), query):
         others = [stated]
         if unit == "%" and not of:
             others.append(Number(repr(stated.value * 100)))
@@ -173,15 +173,15 @@ def _states_quantity(text: str, expected: str, query: str) -> bool:
 
 def only_number(text: str, query: str) -> Iterator[Number]:
     """Yield the readings of the only number of a text besides those of its question, in any notation and with any unit."""
-    for other in numbers_in_other_forms(text):
+    for other in numbers_in_other_forms(text, query):
         yield Number(repr(other))
-    yield from _as_numbers(_quantities(as_number(text), query))
+    yield from _as_numbers(_quantities(as_number(text, query), query))
 
 
 def last_number(text: str, query: str) -> Iterator[Number]:
     """Yield the readings of the last number of a text, in any notation and with any unit."""
-    yield from map(Number, map(repr, numbers_in_other_forms(text)))
-    text = as_number(text)
+    yield from map(Number, map(repr, numbers_in_other_forms(text, query)))
+    text = as_number(text, query)
     matches = [*deque(WRITTEN_NUMBER.finditer(text), 1), *deque(NUMBER.finditer(text), 1)]
     if matches:
         last = max(matches, key=re.Match.end)

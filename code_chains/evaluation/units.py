@@ -86,8 +86,12 @@ _UNITS = (
         }
     )
 )
-"""Units by their names in small letters; the case of other short ones counts, as mW and MW differ."""
-_ALIKE = ({"pound", "gbp"}, {"pound", "lb"}, {"°C", "C"}, {"°F", "F"})
+"""Units by their names in small letters."""
+_ALIKE = ({"pound", "gbp"}, {"pound", "lb"}, {"°c", "c"}, {"°f", "f"})
+_OTHERS_BY_CASE = frozenset("Pa pA Mb MB Gb GB Tb TB Mbp MBp Gbp GBp".split()).union(
+    f"{prefix}{base}" for prefix in "mM" for base in "W Wh V A Ah VA Ω Hz J N Pa m bar eV".split()
+)
+"""Signs of units that differ by case alone; any other spelling of one, such as mw, may be each of them."""
 RAISED = str.maketrans({"1": "", "¹": "", "2": "²", "3": "³"})
 MONEY = "€$£¥₹₽₩₺"
 LETTERS = r"[^\W\d_²³]+"
@@ -127,20 +131,28 @@ def unit_at(text: str, start: int, end: int) -> str:
 
 
 def is_same_unit(first: str, second: str) -> bool:
-    """Return whether units are the same; pounds are money or weights."""
-    return first == second or {first, second} in _ALIKE
+    """Return whether units are the same, in any case unless it makes them others; pounds are money or weights."""
+    folded, other = first.casefold(), second.casefold()
+    if folded != other:
+        return {folded, other} in _ALIKE
+    pairs = zip(first.split("/"), second.split("/"), strict=True)
+    return not any(one != two and _is_sign(one) and _is_sign(two) for one, two in pairs)
+
+
+def _is_sign(unit: str) -> bool:
+    return unit.rstrip("²³") in _OTHERS_BY_CASE
 
 
 def unit_named(written: str) -> str:
     """Return what a unit is called, such as `m/s²` for meters per square second."""
-    text = re.sub(r"^(?:degrees?|grad)\s+", "°", written, flags=re.IGNORECASE)
-    text = re.sub(r"\s+squared", "²", re.sub(r"\s+cubed", "³", text))
+    text = re.sub(r"^(?:degrees?|grad) ", "°", " ".join(written.split()), flags=re.IGNORECASE)
+    text = text.replace(" squared", "²").replace(" cubed", "³")
     text = _SQUARE.sub(lambda match: f"{match[2]}{'²' if match[1] else '³'}", text)
     return "/".join(map(_name, _PER.split(text)))
 
 
 def _name(written: str) -> str:
-    """Return what a single unit is called: in small letters unless it is short."""
+    """Return what a single unit is called."""
     base, power = written.rstrip("23²³"), written[len(written.rstrip("23²³")) :].translate(RAISED)
     base = unicodedata.normalize("NFKC", base.replace(" ", ""))
     folded = base.casefold()
@@ -148,5 +160,4 @@ def _name(written: str) -> str:
     for name in (folded, singular):
         if name in _UNITS:
             return _UNITS[name] + power
-    is_word = len(base) > 3 and (base.islower() or base.isupper() or base.istitle())
-    return (singular if is_word else re.sub(r"^K(?=\w)", "k", base)) + power
+    return (re.sub(r"[sS]$", "", base) if len(base) > 3 else base) + power

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -310,6 +311,31 @@ def states(expected: Any, output: str, result: str | None = None, **details: Any
         ("2024-03-01", "March 1st, 2024"),
         ("1/2", "0.5"),
         ("1 1/2", "1.5"),
+        ("5 pm", "5 PM"),
+        ("16 GB", "16 gb"),
+        ("100 MB", "100 mb"),
+        ("50 Hz", "50 hz"),
+        ("5 kw", "5 kW"),
+        ("12 pcs", "12 Pcs"),
+        ("5 Std", "5 std"),
+        ("50 Mbps", "50 mbps"),
+        ("March 1, 2024", "March 01, 2024"),
+        ("1 March 2024", "01 March 2024"),
+        ("5 Jan 2024", "05 Jan 2024"),
+        ("Week 09", "Week 9"),
+        ("2024-3", "2024-03"),
+        ("Growth: +5%", "Growth: 5%"),
+        ("Q1 2024: +12.5%", "Q1 2024: 12.5%"),
+        ("Temperature: +3 °C", "Temperature: 3 °C"),
+        ("Press release: 12.50", "Press release: 12.5"),
+        ("2024-03-01", "on Friday, March 1, 2024"),
+        ("2024-03-01", "am 1. März 2024"),
+        ("2024-03-01", "vendredi 1er mars 2024"),
+        (5, "5bar"),
+        ("5 bar", "5bar"),
+        ("5 beds", "5beds"),
+        ("2 bedrooms", "2bedrooms"),
+        (3.2, "3.2bar"),
     ],
 )
 def test_numbers_may_have_any_notation_and_data_that_of_json_or_python(expected: Any, output: str) -> None:
@@ -320,6 +346,21 @@ def test_numbers_of_the_question_are_no_answer_beside_another() -> None:
     assert states(15, "The sum of 1 to 5 is 15.", query="What is the sum of 1 to 5?")
     assert states(12, "12 of 20", query="How many of 20?")
     assert not states(5, "The sum of 1 to 5 is 15.", query="What is the sum of 1 to 5?")
+
+
+def test_words_that_make_a_number_a_bound_count_where_the_question_has_them_not() -> None:
+    for output in ("You need at least 15 coins.", "At least fifteen"):
+        assert states(15, output, query="How many coins do you need at least?")
+        assert not states(15, output, query="How many coins do you need at most?")
+
+
+@pytest.mark.parametrize("part", ["1,", " ", "1 ", "a", "-", "½", "5 km/", "一"])
+@pytest.mark.parametrize("expected", [15, "15 km", "A-007"])
+def test_a_long_output_is_scored_at_once(expected: Any, part: str) -> None:
+    start = time.process_time()
+    for output in (part * (40_000 // len(part)), f"5 km{part * 20_000} per hour百"):
+        assert not states(expected, output)
+    assert time.process_time() - start < 2
 
 
 def test_a_comma_stands_before_the_decimals_of_a_list_where_it_does_in_the_language_of_the_question() -> None:
@@ -441,6 +482,18 @@ def test_a_point_stands_between_thousands_where_it_does_in_the_language_of_the_q
         ([1, 2, 3], "- 1\n- 3\n- 2"),
         ("2024-03-01", "2. März 2024"),
         ("1/2", "1.2"),
+        ("5 mV", "5 MV"),
+        ("5 mm²", "5 Mm²"),
+        ("5 MB/s", "5 Mb/s"),
+        ("2024-03-01: Room 007", "2024-03-01: Room 7"),
+        ("10:30 code 0042", "10:30 code 42"),
+        ("Call +4930123456", "Call 4930123456"),
+        ("2024-03-01", "after 1 March 2024"),
+        ("2024-03-01", "before March 1, 2024"),
+        ("2024-03-01", "not March 1, 2024"),
+        (1, "0b1"),
+        (0, "0b1"),
+        (0, "0o7"),
     ],
 )
 def test_everything_else_is_wrong(expected: Any, output: str) -> None:
