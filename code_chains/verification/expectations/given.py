@@ -7,6 +7,7 @@ import builtins
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from code_chains.analysis.parsing import UNREADABLE, called_names, names_in, nodes, syntax_tree
 from code_chains.errors import InputError
@@ -134,14 +135,7 @@ def expect(tests: object = None, examples: object = None) -> Expectations:
 
 
 def _parse_tests(tests: object) -> ast.Module:
-    is_list = isinstance(tests, Sequence) and not isinstance(tests, str | bytes)
-    given: list[object] = [*tests] if is_list else ["" if tests is None else tests]  # type: ignore[misc]
-    entries = [entry.removeprefix("\ufeff") for entry in given if isinstance(entry, str)]
-    if len(entries) < len(given):
-        raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
-    plain = [entry for entry in entries if not has_prompts(entry)]
-    if len(plain) < len(entries) and not any("assert" in entry for entry in plain):
-        entries = ["\n".join(entries)]  # The lines of a session.
+    entries = _entries(tests)
     if not any(entries):
         return ast.Module(body=[], type_ignores=[])
     try:
@@ -161,6 +155,18 @@ def _parse_tests(tests: object) -> ast.Module:
         raise InputError('The tests say nothing about the program. Call what it defines: "assert f(2) == 4".')
     refuse_dangerous_builtins(tree, free_names(tree))
     return tree
+
+
+def _entries(tests: object) -> list[str]:
+    """Return the source of tests, one by one: what follows a doctest is none of its output."""
+    is_list = isinstance(tests, Sequence) and not isinstance(tests, str | bytes)
+    given: list[object] = [*tests] if is_list else ["" if tests is None else tests]  # type: ignore[misc]
+    entries = [entry.removeprefix("\ufeff") for entry in given if isinstance(entry, str)]
+    if len(entries) < len(given):
+        raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
+    plain = [entry for entry in entries if not has_prompts(entry)]
+    is_session = len(plain) < len(entries) and not any("assert" in entry for entry in plain)
+    return ["\n".join(entries)] if is_session else entries
 
 
 def _refuse_empty(tree: ast.Module, source: str) -> None:
@@ -186,7 +192,7 @@ def _refuse_empty(tree: ast.Module, source: str) -> None:
 
 def _move_expected_failures(tree: ast.Module) -> None:
     """Have `try: f(-1); assert False` assert that an error is raised, whatever the handlers catch."""
-    for node in nodes(tree, ast.Try):
+    for node in filter(attrgetter("handlers"), nodes(tree, ast.Try)):
         match node.body:
             case [_, *_, ast.Assert(test=ast.Constant(value=False)) as last]:
                 failure: ast.stmt = last

@@ -164,6 +164,11 @@ def test_tests_that_no_program_could_fail_are_refused(tests: str) -> None:
         expect(tests)
 
 
+def test_a_failure_before_cleaning_up_stays_one(sandbox: SandboxExecutor) -> None:
+    tests = "def test():\n    try:\n        assert f(1)\n        assert False\n    finally:\n        pass"
+    assert said(sandbox, "def f(x): return x", tests) != ""
+
+
 @pytest.mark.parametrize("tests", [0, False, {}, b""])
 def test_tests_of_another_type_are_refused(tests: object) -> None:
     with pytest.raises(InputError, match="must be Python source"):
