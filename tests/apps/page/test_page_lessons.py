@@ -81,6 +81,12 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
+def go_to_second_step(page: Page) -> None:
+    """Go there and wait for its editor: until then the one of the first step takes what is typed."""
+    page.get_by_role("button", name="2. Say it").click()
+    expect(page.get_by_role("heading", name="Say it")).to_be_visible()
+
+
 def test_a_learner_checks_submits_and_goes_on(page: Page, address: str) -> None:
     write(page, "def double(n): return abs(2 * n)")
     press(page, "Check examples")
@@ -140,18 +146,18 @@ def test_tabs_at_two_steps_keep_their_programs_apart(page: Page, address: str) -
     write(page, "print('first')")
     other = page.context.new_page()
     other.goto(f"{address}/first")
-    other.get_by_role("button", name="2. Say it").click()
+    go_to_second_step(other)
     write(other, "print('second')")
     press(other, "Run")
     expect(other.locator(".printed")).to_have_text("second")
     press(page, "Run")
     expect(page.locator(".printed")).to_have_text("first")
-    page.get_by_role("button", name="2. Say it").click()
+    go_to_second_step(page)
     expect(page.locator(".cm-content")).to_contain_text("second")
 
 
 def test_output_is_shown_literally_with_figures_and_errors(page: Page) -> None:
-    page.get_by_role("button", name="2. Say it").click()
+    go_to_second_step(page)
     write(page, "import matplotlib.pyplot as plt\nplt.plot([1]); plt.show(); print('<b>done</b>')")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".printed")).to_have_text("<b>done</b>")
