@@ -329,19 +329,18 @@ def _of_script(letters: Counter[str], words: str, default: str) -> str:
         if sure >= _SURE and language not in codes:
             return UNKNOWN
         if default not in codes:
-            least = _A_GUESS if pair else _SURE if len(words.split()) > _SHORT else _SURE_OF_FEW
-            likely = (
-                UNKNOWN if language not in codes or sure < least else language if sure >= _SURE else likely
-            )
+            least_of_one = _SURE if len(words.split()) > _SHORT else _SURE_OF_FEW
+            if language not in codes or sure < (_A_GUESS if pair else least_of_one):
+                likely = UNKNOWN
+            elif sure >= _SURE:
+                likely = language
     return _of_pair(pair, words.lower(), likely) if pair else likely
 
 
-def _of_pair(pair: _Pair, words: str, default: str) -> str:
+def _of_pair(pair: _Pair, words: str, likely: str) -> str:
     if pair.others.search(words):
         return pair.second
-    if pair.letters.search(words):
-        return pair.first
-    return default
+    return pair.first if pair.letters.search(words) else likely
 
 
 def _latin(words: str, default: str) -> str:

@@ -34,15 +34,18 @@ _UPLOADS = f"""async (event) => {{
 }}"""
 
 
-_REPLACE = """(([id, before, after]) => {
+_FILL = """(([id, draft]) => {
+    const field = getElement(id);
+    if (field?.inputValue === "") { field.inputValue = draft; drafts.keep(draft); }
+})"""
+_CLEAR = """(([id, question]) => {
     const field = getElement(id), value = field?.inputValue;
-    if (after) { if (value === before) { field.inputValue = after; drafts.keep(after); } return; }
-    if (!value?.startsWith(before)) return;
+    if (!value?.startsWith(question)) return;
     // What follows was typed while the question was on its way, unless it goes on with a word.
-    const rest = value.slice(before.length);
-    if (/\\w$/.test(before) && /^\\w/.test(rest)) return;
+    const rest = value.slice(question.length);
+    if (/\\w$/.test(question) && /^\\w/.test(rest)) return;
     field.inputValue = rest;
-    drafts.moveOn(before, rest);
+    drafts.moveOn(question, rest);
 })"""
 
 
@@ -128,18 +131,17 @@ class Composer:
             self._model.props.set_bool("disabled", session.is_busy)
             self._model.update()
         if session.draft:
-            self._replace("", session.draft)
+            self._change(_FILL, session.draft)
         session.draft = ""
 
     def clear(self, question: str) -> None:
         """Empty the field unless it contains another question by now."""
-        self._replace(question, "")
+        self._change(_CLEAR, question)
 
-    def _replace(self, before: str, after: str) -> None:
-        """Replace the text of the field if it is still the expected one."""
+    def _change(self, how: str, text: str) -> None:
         # Invariant: the browser decides. A value set here is lost if an older one is on its way from the browser, which the
         # field reports after each change.
-        self.question.client.run_javascript(f"{_REPLACE}({json.dumps([self.question.id, before, after])})")
+        self.question.client.run_javascript(f"{how}({json.dumps([self.question.id, text])})")
 
     def _show_files(self, session: PageSession) -> None:
         files = [(name, name in session.uploads.pending) for name in session.files]

@@ -46,6 +46,8 @@ _MIN_TABLE = 4
 _KEPT = "(files)"
 """In place of a name: what files hold that the program wrote."""
 _MAX_COUNT = 12
+_MAX_POWER = 19
+"""Up to which power ten is written as one, as in 10**6."""
 
 
 _SIZES = ("width", "height", "length")
@@ -78,9 +80,10 @@ class Expressions:
         self._constants: dict[ast.Constant, Tokens] = {}
         self._callees: dict[ast.expr, str] = {}
         self.shown: list[Tokens] = []
-        self._modules = {name for name, _ in _imports(tree)}
+        imports = list(_imports(tree))
+        self._modules = {name for name, _ in imports}
         modules = {file.split("/")[0].removesuffix(".py") for file in self._files}
-        self._names.update((name, SOURCE) for name, module in _imports(tree) if module.casefold() in modules)
+        self._names.update((name, SOURCE) for name, module in imports if module.casefold() in modules)
         for name in names:
             if not _is_replaced(name, tree):
                 self._names[name] = SOURCE
@@ -162,8 +165,11 @@ class Expressions:
         if node.attr in OPENING:
             return SOURCE
         # What a module has, such as math.pi, is nobody's own.
-        is_module = isinstance(node.value, ast.Name) and node.value.id in self._modules
-        return self._tokens(node.value) | (COMPUTED if is_module else self._names[f".{node.attr}"])
+        own = COMPUTED if self._is_module(node.value) else self._names[f".{node.attr}"]
+        return self._tokens(node.value) | own
+
+    def _is_module(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self._modules
 
     def _computed(self, node: ast.expr) -> Tokens:
         match node:
@@ -238,7 +244,7 @@ class Expressions:
         match node:
             case ast.BinOp(
                 left=ast.Constant(value=10), op=ast.Pow(), right=ast.Constant(value=int(power))
-            ) if power < 20:
+            ) if power <= _MAX_POWER:
                 return self._literal_number(10.0**power, node) | COMPUTED
         tokens = self._tokens(node.left)
         if not (isinstance(node.op, ast.Mod | ast.Pow) and number_of(node.right) is not None):
@@ -317,9 +323,8 @@ class Expressions:
         if name == "range":
             return list(filter(is_not_constant, call.args))
         if name in ("round", "around") or (name == "format" and isinstance(call.func, ast.Name)):
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-            is_of_module = isinstance(owner, ast.Name) and owner.id in self._modules
-            return [] if owner is not None and not is_of_module else call.args[:1]
+            is_method = isinstance(call.func, ast.Attribute) and not self._is_module(call.func.value)
+            return [] if is_method else call.args[:1]
         return call.args
 
     def _result(self, name: str, node: ast.Call, tokens: Tokens) -> Tokens:

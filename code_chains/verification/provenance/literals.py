@@ -31,9 +31,9 @@ def is_calendar(elements: Sequence[ast.expr]) -> bool:
 
 
 def is_label(node: ast.expr) -> bool:
-    """Return whether a constant is a single letter, as that of a row."""
+    """Return whether a constant is a single letter, as that of a row, or an empty text."""
     text = text_of(node)
-    return text is not None and len(text) < 2
+    return text is not None and len(text) <= 1
 
 
 def is_not_constant(node: ast.expr) -> bool:
