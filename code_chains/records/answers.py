@@ -7,17 +7,26 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from code_chains.records.record import Record
+from code_chains.records.record import Record, resolve_types
 from code_chains.records.runs import Artifact, DisplayData, ErrorReport, Status, ToolCall
 
 StopReason = Literal[
-    "answered", "attempts", "same_failure", "effects", "usd", "tokens", "model_calls", "tool_calls", "seconds"
+    "answered",
+    "attempts",
+    "same_failure",
+    "effects",
+    "refused",
+    "usd",
+    "tokens",
+    "model_calls",
+    "tool_calls",
+    "seconds",
 ]
 """Why work on a question ended: with an answer, after all attempts, after the same failure again and again, because a
-program that failed had called a tool with effects, or at a limit of the budget."""
+program that failed had called a tool with effects, because the model's provider refused, or at a limit of the budget."""
 BUDGET_STOPS: tuple[StopReason, ...] = ("usd", "tokens", "model_calls", "tool_calls", "seconds")
 """Those of a budget that is spent."""
-FINAL_STOPS: tuple[StopReason, ...] = (*BUDGET_STOPS, "effects")
+FINAL_STOPS: tuple[StopReason, ...] = (*BUDGET_STOPS, "effects", "refused")
 """Those after which no other model or strategy may go on."""
 
 
@@ -111,6 +120,12 @@ class Verdict(Record):
         return ("failed", "unverified", "plausible", "verified").index(self.status)
 
 
+NOT_ANALYSED = Verdict(
+    "unverified",
+    "provenance",
+    "Not analysed: the program is too large or too deep to be read, or makes code from text.",
+)
+"""What is said of a program for which the budget of work did not suffice; no vote, judge or cache makes more of it."""
 Strategy = Literal["initial", "repair", "restart", "continue", "verify"]
 
 
@@ -176,10 +191,16 @@ class Source(Record):
     Attributes:
         name: Its origin: a file, or the name of a snippet.
         about: What it shows.
+        text: The passage, at most 3,000 characters of it, so that an app can show it.
+        score: How near it is to the question, if the retriever says that; scores of two retrievers cannot be compared.
+        metadata: What else is known of it: the plain values of the document's metadata.
     """
 
     name: str
     about: str = ""
+    text: str = ""
+    score: float | None = None
+    metadata: dict[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -232,3 +253,6 @@ class Turn(Record):
     artifacts: tuple[Artifact, ...] = ()
     display_data: tuple[DisplayData, ...] = ()
     runs: int = 0
+
+
+resolve_types(__name__)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import fields
+from typing import Any, ClassVar, Self, cast, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -41,3 +42,12 @@ class Record:
         """Rebuild a record from what `to_json` gave; raises `ValueError` for anything else."""
         record: Self = _adapter(cls).validate_json(text)
         return record
+
+
+def resolve_types(module: str) -> None:
+    """Give the fields of a module's records their types: serializers, as LangGraph's, read them from the class."""
+    for record in Record.__subclasses__():
+        if record.__module__ == module:
+            hints = get_type_hints(record)
+            for each in fields(cast("Any", record)):
+                each.type = hints[each.name]

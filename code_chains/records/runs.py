@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+from base64 import b64decode, b64encode
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import JsonValue
 
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.records.filenames import numbered_names, safe_name
-from code_chains.records.record import Record
+from code_chains.records.record import Record, resolve_types
 from code_chains.records.screen import as_shown
 
 Status = Literal[
@@ -104,12 +105,27 @@ class Artifact(Record):
     Attributes:
         name: Path relative to the working directory of the program.
         media_type: E.g. `image/png`.
-        data: The bytes.
+        base64: The content, as JSON has it.
     """
 
     name: str
     media_type: str
-    data: bytes = field(repr=False)
+    base64: str = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, media_type: str, data: bytes) -> Self:
+        """Return the artifact with these bytes."""
+        return cls(name, media_type, b64encode(data).decode())
+
+    def __post_init__(self) -> None:
+        # Invariant: what cannot be decoded is no artifact, whoever says so.
+        object.__setattr__(self, "_data", b64decode(self.base64, validate=True))
+
+    @property
+    def data(self) -> bytes:
+        """The bytes."""
+        data: bytes = vars(self)["_data"]
+        return data
 
     def save(self, path: str | os.PathLike[str] = ".") -> Path:
         """Save it, and return the path of the file. No file is ever replaced.
@@ -273,3 +289,6 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+resolve_types(__name__)

@@ -1,9 +1,8 @@
-"""Atomic writes, checksums, and opening files without following links."""
+"""Atomic writes, checksums and locks."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import io
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from code_chains.errors import OverloadedError
+from code_chains.storage.foreign import open_file
 
 if sys.platform != "win32":
     import fcntl
@@ -26,7 +26,7 @@ _LOCK_INTERVAL_S = 0.02
 
 def sha256_file(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -104,54 +104,6 @@ def _locked(path: Path) -> int | None:
 
 def _opened(content: Path | bytes) -> IO[bytes]:
     return io.BytesIO(content) if isinstance(content, bytes) else content.open("rb")
-
-
-def open_regular(path: Path, *, below: Path | None = None) -> IO[bytes]:
-    """Open a regular file for reading, without blocking on a FIFO or starting a device.
-
-    Args:
-        path: The file.
-        below: A folder that contains the file; no part of the path below it may be a symbolic link. None
-            allows symbolic links everywhere.
-
-    Raises:
-        OSError: There is no such file, it is not a regular one, or it is reached through a symbolic link.
-    """
-    flags = os.O_RDONLY
-    flags |= getattr(os, "O_BINARY", 0) if sys.platform == "win32" else os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = (
-        os.open(path, flags) if below is None else _open_below(below, path.relative_to(below).parts, flags)
-    )
-    file = os.fdopen(descriptor, "rb")
-    # Checked by descriptor: the path may name another file by now.
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
-        raise OSError("it is not a regular file")
-    return file
-
-
-def _open_below(root: Path, parts: tuple[str, ...], flags: int) -> int:
-    """Open a file part by part, each relative to its parent, so that replacing a folder meanwhile has no effect."""
-    if sys.platform == "win32":  # Files cannot be opened in that way there.
-        path = root.resolve().joinpath(*parts)
-        if path.resolve() != path:
-            raise OSError(errno.ELOOP, "it is reached through a symbolic link, which is not followed")
-        return os.open(path, flags)
-    parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for part in parts[:-1]:
-            child = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-            os.close(parent)
-            parent = child
-        return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=parent)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise OSError(
-                error.errno, "it is reached through a symbolic link, which is not followed"
-            ) from error
-        raise
-    finally:
-        os.close(parent)
 
 
 def is_private(folder: Path) -> bool:

@@ -28,7 +28,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, SecretStr
 
 from code_chains.analysis.references import words
-from code_chains.inputs import table_kind
+from code_chains.executors.inputs import table_kind
 
 _IRRELEVANT = words(
     "memory callbacks callback_manager verbose tags metadata name cache rate_limiter disable_streaming output_parser approve"

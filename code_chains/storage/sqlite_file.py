@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sqlite3
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -46,12 +47,14 @@ MOVE_ADVICE = "Choose another path, or move the file away; a new one is created 
 
 def _has_content(path: Path) -> bool:
     """Return whether a file exists and is not empty."""
-    if path.is_dir():
-        raise IsADirectoryError("it is a folder")
     try:
-        return path.stat().st_size > 0
+        status = path.stat()
     except FileNotFoundError:
         return False
+    # Invariant: a device or a FIFO is never replaced by a new store.
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
+    return status.st_size > 0
 
 
 def create(path: Path) -> None:

@@ -622,3 +622,12 @@ def test_a_journal_beside_a_store_deletes_no_file(tmp_path: Path, when: str) -> 
             store.mset([("a", b"2")])
         assert store.mget(["a"]) == [b"1"]
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no FIFOs")
+def test_what_is_no_file_is_never_replaced_by_a_store(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("fifo", "/dev/null"):
+        with pytest.raises(StoreError, match="not a regular file"):
+            SqliteStore(tmp_path / name)
+    assert (tmp_path / "fifo").is_fifo()
