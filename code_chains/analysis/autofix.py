@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 from code_chains.analysis.columns import columns_of
 from code_chains.analysis.parsing import nodes, parse, syntax_tree
 from code_chains.analysis.well_known_imports import import_line, words_of
+from code_chains.analysis.work import walk
 from code_chains.records import Execution
 
 _VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *words_of("typing")}
 """Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
+_MAX_UNDEFINED = 20
+"""Undefined names of which the import is looked up; with more it is another kind of mistake."""
 _UNDEFINED, _QUOTED = re.compile("undefined name '"), re.compile("'([^']*)'")
 _READING = re.compile(r"^ *read it with:\n((?: +(?:import |from |\w+ = )[^\n]*\n?)+)", re.MULTILINE)
 _READS = re.compile(r"^ *(\w+) = ", re.MULTILINE)
@@ -88,7 +91,7 @@ def _undefined(outcome: Mapping[str, Any]) -> list[str]:
     if error is not None and error.type in ("NameError", "UnboundLocalError"):
         messages.append(error.message)
     names = map(itemgetter(1), filter(None, map(_QUOTED.search, messages)))
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(names))[:_MAX_UNDEFINED]
 
 
 def _with_missing_imports(
@@ -177,7 +180,7 @@ def _is_name(node: ast.AST, name: str) -> bool:
 def _only_called(name: str, tree: ast.Module) -> bool:
     """Return whether a name is only ever called, or used as a decorator, a base class or an attribute's owner."""
     owners = list[ast.expr]()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Call(func=owner) | ast.Attribute(value=owner) | ast.Subscript(value=owner):
                 owners.append(owner)

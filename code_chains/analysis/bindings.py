@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from code_chains.analysis.dotted_names import module_name
+from code_chains.analysis.work import spend
 
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -87,6 +88,7 @@ class Bindings:
         # A stack instead of recursion, for deeply nested programs.
         stack: list[tuple[ast.AST, Scope]] = [(self.tree, self._module)]
         while stack:
+            spend()
             node, scope = stack.pop()
             self.nodes.append(node)
             self._bind(node, scope)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from code_chains.analysis.parsing import has_vast_numbers, nodes, parse
+from code_chains.analysis.work import walk
 
 WHOLE_METHODS = frozenset(["isin", "eq"])
 """Methods of a column that compare whole cells."""
@@ -70,7 +71,7 @@ def constants_by_name(tree: ast.AST) -> dict[str, ast.expr]:
 
 def _indexed(tree: ast.AST) -> Iterator[str]:
     """Yield the columns by whose values a program may look up rows or groups."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case (
                 ast.Call(
@@ -84,7 +85,7 @@ def _indexed(tree: ast.AST) -> Iterator[str]:
 
 def _labels(tree: ast.AST) -> Iterator[str | int]:
     """Yield the texts and years by which a program looks up a row or a group."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case (
                 ast.Call(
@@ -125,7 +126,10 @@ def _comparisons(
     negations = (
         node.operand for node in nodes(tree, ast.UnaryOp) if isinstance(node.op, ast.Invert | ast.Not)
     )
-    negated = {part for operand in negations for part in ast.walk(operand)}
+    negated = set[ast.AST]()
+    for operand in negations:  # The outer ones come first.
+        if operand not in negated:
+            negated.update(walk(operand))
     for node in nodes(tree, ast.Compare):
         if node not in negated:
             yield from _compared(node, named)

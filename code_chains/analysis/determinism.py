@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from code_chains.analysis.references import Reading, match, read, words
+from code_chains.analysis.work import walk
 
 _CHANGING = words(
     "time random numpy.random secrets uuid os tempfile glob shutil platform timeit cProfile profile psutil tracemalloc"
@@ -204,6 +205,6 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             yield name, value
         case ast.FunctionDef(name=name):
-            for item in ast.walk(node):
+            for item in walk(node):
                 if isinstance(item, ast.Return) and item.value:
                     yield f"{name}()", item.value

@@ -10,6 +10,8 @@ from contextlib import suppress
 from types import UnionType
 from typing import TypeVar
 
+from code_chains.analysis.work import spend_on_source, walk
+
 Node = TypeVar("Node", bound=ast.AST)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `syntax_tree` raises."""
@@ -23,7 +25,8 @@ def parse(code: str) -> ast.Module | None:
 
     Invariant: trees are cached and shared, as several stages read the same program. Never mutate one.
     """
-    return _cached(code) if len(code) <= _MAX_CACHED_CHARS else _parse(code)
+    spend_on_source(code)
+    return _cached(code) if len(code) <= _MAX_CACHED_CHARS else _cached_long(code)
 
 
 def tree_of(code: str) -> ast.Module:
@@ -41,6 +44,8 @@ def _parse(code: str) -> ast.Module | None:
 
 
 _cached = functools.lru_cache(_MAX_CACHED)(_parse)
+# Stages read a long program several times in a row, and the parser lets nothing else run.
+_cached_long = functools.lru_cache(1)(_parse)
 
 
 def syntax_tree(code: str) -> ast.Module:
@@ -53,7 +58,7 @@ def syntax_tree(code: str) -> ast.Module:
 
 def nodes(tree: ast.AST, kind: type[Node]) -> Iterator[Node]:
     """Yield the nodes of a tree that are of a kind."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, kind):
             yield node
 
@@ -73,7 +78,7 @@ def has_vast_numbers(tree: ast.AST) -> bool:
 
 def holds(tree: ast.AST, kind: type[ast.AST] | UnionType) -> bool:
     """Return whether a tree has a node of a kind."""
-    return any(isinstance(node, kind) for node in ast.walk(tree))
+    return any(isinstance(node, kind) for node in walk(tree))
 
 
 def called_names(tree: ast.AST) -> set[str]:
@@ -93,7 +98,7 @@ def positional_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> l
 
 def captured_names(tree: ast.AST) -> Iterator[str]:
     """Yield the names that the patterns in a tree bind."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if name := getattr(node, "name", None) or getattr(node, "rest", None):
             yield name
 

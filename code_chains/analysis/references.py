@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,6 +27,7 @@ from code_chains.analysis.dotted_names import (
     words,
 )
 from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.work import spend
 
 __all__ = ["Import", "Reading", "Use", "argument", "arguments_of", "canonical", "match", "read", "words"]
 
@@ -88,6 +90,9 @@ class Reading(Bindings):
         self._names: dict[int, frozenset[str]] = {}
         self._texts: dict[int, str | None] = {}
         self._depth = 0
+        self._imports_of: dict[ast.AST, list[Import]] = defaultdict(list)
+        for item in self.imports:
+            self._imports_of[item.node].append(item)
         for node in self.nodes:
             self.uses.extend(dict.fromkeys(self._uses(node)))
             self._evaluate_arguments(node)
@@ -96,6 +101,7 @@ class Reading(Bindings):
 
     def names(self, node: ast.expr) -> frozenset[str]:
         """Return the dotted names that an expression may stand for."""
+        spend()
         if id(node) not in self._names:
             if self._depth > _MAX_DEPTH:
                 return UNKNOWN
@@ -110,6 +116,7 @@ class Reading(Bindings):
 
     def text(self, node: ast.expr | None) -> str | None:
         """Return the string that an expression of constants yields; None if it is unknown."""
+        spend()
         if node is None or self._depth > _MAX_DEPTH:
             return None
         if id(node) not in self._texts:
@@ -122,9 +129,8 @@ class Reading(Bindings):
 
     def _uses(self, node: ast.AST) -> Iterator[Use]:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            for item in self.imports:
-                if item.node is node:
-                    yield Use(module_name(item.name), item.line)
+            for item in self._imports_of[node]:
+                yield Use(module_name(item.name), item.line)
         elif isinstance(node, ast.Match):
             yield from self._captured(node)
         elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
@@ -298,3 +304,15 @@ def argument(call: ast.Call, position: int, keyword: str | None = None) -> ast.e
         if keyword and item.arg == keyword:
             return item.value
     return None
+
+
+_MAKING_CODE = words(
+    "builtins.exec builtins.eval builtins.compile pickle.loads marshal.loads code.InteractiveInterpreter"
+    " code.InteractiveConsole runpy.run_path runpy.run_module"
+)
+
+
+def makes_code(code: str) -> bool:
+    """Return whether a program makes code from text, so that nothing is known of what it computes."""
+    reading = read(code)
+    return reading is not None and any(match(use.name, _MAKING_CODE) for use in reading.uses)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from code_chains.analysis.parsing import parse
+from code_chains.analysis.work import is_too_large, walk
 
 
 def is_same_program(code: str, other: str) -> bool:
@@ -14,10 +15,10 @@ def is_same_program(code: str, other: str) -> bool:
 
 def _skeleton(code: str) -> object:
     """Return what a program does, without its names, texts and layout."""
-    tree = parse(code)
+    tree = None if is_too_large(code) else parse(code)
     if tree is None:
         return code
-    return [_kind(node) for node in ast.walk(tree)]
+    return [_kind(node) for node in walk(tree)]
 
 
 def _kind(node: ast.AST) -> object:

@@ -104,7 +104,6 @@ print(1
 for n in range(3): print n
 def f(x): return x\nprint(f(y))
 return 5
-def f():\n    n += 1\nprint(f())
 x = = 3
 prnt(3)
 """
@@ -690,3 +689,31 @@ def test_a_session_may_have_modules_that_no_check_knows(sandbox: SandboxExecutor
 def test_a_result_that_is_no_decision_is_shown_as_the_check_returned_it(result: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"checks={re.escape(repr(result))}"):
         ValidateChain([lambda code: result]).invoke({"code": "1"})
+
+
+RUNS = {
+    "a guard": "x = 25 if 'x' not in dir() else x\nprint(x)",
+    "a dead branch": "if False:\n    nope()\nprint(1)",
+    "globals": "globals()['w'] = 2\nprint(w)",
+    "exec": "exec('z = 4')\nprint(z)",
+    "a module": "import sys\nsys.modules[__name__].t = 5\nprint(t)",
+    "a frame": "import inspect\nprint(inspect.currentframe().f_code.co_name)",
+    "a function that nobody calls": "def unused():\n    return missing\nprint(1)",
+    "a name of Python 2": "try:\n    unicode\nexcept NameError:\n    unicode = str\nprint(unicode(3))",
+    "an empty loop": "for x in []:\n    boo(x)\nprint(2)",
+    "half an expression": "print(1 if True else nope, True or nope, 1 > 2 > nope)",
+    "a message": "assert True, nope\nprint(1)",
+    "a suppressed error": "import contextlib\nwith contextlib.suppress(NameError):\n    print(nope)",
+    "an exit": "import sys\nprint(1)\nsys.exit()\nprint(nope)",
+    "a raise": "print(1)\nraise SystemExit\nprint(nope)",
+}
+
+
+@pytest.mark.parametrize("code", RUNS.values(), ids=RUNS)
+def test_standard_refuses_nothing_that_runs(code: str) -> None:
+    assert errors(code, "standard") == []
+
+
+@pytest.mark.parametrize("code", ["print(nope)", "x = totl + 1", "for x in rng(3): pass", "if nope: pass"])
+def test_what_each_run_reaches_is_refused(code: str) -> None:
+    assert errors(code, "standard")

@@ -9,13 +9,18 @@ from collections.abc import Callable, Collection, Iterable
 from operator import attrgetter
 
 from code_chains.analysis.dotted_names import root_of
-from code_chains.analysis.parsing import names_in
+from code_chains.analysis.parsing import names_in, texts_in
 from code_chains.analysis.references import Import, Reading, read
-from code_chains.analysis.well_known_imports import install_advice
+from code_chains.analysis.work import spend, walk
 from code_chains.errors import ConfigurationError
+from code_chains.executors.distributions import install_advice
 from code_chains.records import Problem
 
 Check = Callable[[str], list[Problem]]
+_STEPS_OF_MODULE = 100
+"""Steps that it takes to look for a module."""
+_MAX_ALTERNATIVES = 10
+"""Missing modules for which a similar name is looked up, as comparing takes time."""
 _MISSING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 
@@ -79,15 +84,25 @@ def imports_available(
         reading = read(code)
         if reading is None:
             return []
-        problems = []
+        first: dict[str, Import] = {}
         for imported in _needed(reading) if is_installed is None else _certain(reading):
-            root = root_of(imported.name)
-            if not root or _is_available(root, available, is_installed or _is_here):
-                continue
-            if not _is_written(root, reading):
-                message = f"There is no module {root!r}{_alternative(root, available, is_installed)}"
-                problems.append(Problem("imports_available", message, imported.line))
-        return problems
+            first.setdefault(root_of(imported.name), imported)
+        is_there = is_installed or _is_here
+        spend(_STEPS_OF_MODULE * len(first))
+        missing = [root for root in first if root and not _is_available(root, available, is_there)]
+        if not missing:
+            return []
+        written = "\n".join(texts_in(reading.tree))
+        unknown = [root for root in missing if not _is_written(root, written)]
+        alternatives = _alternatives(unknown[:_MAX_ALTERNATIVES], available, is_there)
+        return [
+            Problem(
+                "imports_available",
+                f"There is no module {root!r}{alternatives.get(root, '')}",
+                first[root].line,
+            )
+            for root in unknown
+        ]
 
     return check
 
@@ -110,7 +125,7 @@ def _not_within(is_outer: Callable[[ast.AST], bool], imports: list[Import], read
         return imports
     within = set[int]()
     for outer in filter(is_outer, reading.nodes):
-        within.update(map(id, ast.walk(outer)))
+        within.update(map(id, walk(outer)))
     return [imported for imported in imports if id(imported.node) not in within]
 
 
@@ -121,7 +136,7 @@ def _may_not_run(node: ast.AST) -> bool:
 def _may_fail(node: ast.AST) -> bool:
     if isinstance(node, ast.If):
         return any(
-            getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in ast.walk(node.test)
+            getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in walk(node.test)
         )
     if isinstance(node, ast.With):
         caught = list(map(attrgetter("context_expr"), node.items))
@@ -144,25 +159,27 @@ def _is_here(root: str) -> bool:
         return False
 
 
-def _is_written(root: str, reading: Reading) -> bool:
-    """Return whether the program seems to write the module itself: a string names the file or the folder."""
-    named = re.compile(rf"(^|/){re.escape(root)}(\.py\b|/|$)")
-    for node in reading.nodes:
-        match node:
-            case ast.Constant(value=str() as text) if named.search(text):
-                return True
-    return False
+def _is_written(root: str, texts: str) -> bool:
+    """Return whether a program seems to write the module itself: a text names the file or the folder."""
+    named = re.compile(rf"(^|/){re.escape(root)}(\.py\b|/|$)", re.MULTILINE)
+    return named.search(texts) is not None
 
 
-def _alternative(root: str, available: Collection[str], is_installed: Callable[[str], bool] | None) -> str:
+def _alternatives(
+    roots: Collection[str], available: Collection[str], is_installed: Callable[[str], bool]
+) -> dict[str, str]:
+    """Return what to import instead of modules that are not there."""
     from pkgutil import iter_modules
 
     public = {name for name in sys.stdlib_module_names if not name.startswith("_")}
-    close = did_you_mean(root, {*public, *available, *map(attrgetter("name"), iter_modules())})
+    names = {*public, *available, *(module.name for module in iter_modules())} if roots else public
     # Where no package is installed, as in WebAssembly, none can be. code_chains itself needs NumPy.
-    has_packages = available or (is_installed or _is_here)("numpy")
-    advice = install_advice(root) if has_packages else ""
-    return close or f"{advice}; use the standard library, or what is installed"
+    has_packages = bool(available) or is_installed("numpy")
+    found = {}
+    for root in roots:
+        advice = install_advice(root) if has_packages else ""
+        found[root] = did_you_mean(root, names) or f"{advice}; use the standard library, or what is installed"
+    return found
 
 
 def check_names(names: Collection[str]) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import re
 import sys
 import unicodedata
@@ -20,6 +19,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, wraps
+from itertools import chain
 from typing import Any, Literal, cast
 
 from code_chains.analysis.checks.imports import check_names, did_you_mean
@@ -27,11 +27,20 @@ from code_chains.analysis.checks.output import prints_something, results_used
 from code_chains.analysis.checks.risks import find_risks
 from code_chains.analysis.references import canonical, match, read, words
 from code_chains.analysis.well_known_imports import import_line
+from code_chains.analysis.work import spend, spend_on_source, walk
 from code_chains.errors import ConfigurationError, check_int, refusal_reason
 from code_chains.records import Problem
+from code_chains.records.decisions import read_result, refusal
 
 _MAX_HINTS = 20
-_DEFINING = words("builtins.exec builtins.globals builtins.locals builtins.vars __main__")
+_CHECKER_STEPS = 10
+"""Steps that pyflakes takes for a node, and for two branches that may bind the same name."""
+_DEFINING = words(
+    "builtins.exec builtins.eval builtins.globals builtins.locals builtins.vars builtins.setattr __main__ sys.modules"
+    " sys._getframe inspect.currentframe inspect.stack"
+    " sys.exit builtins.exit builtins.quit builtins.SystemExit os._exit os.abort"
+)
+"""What defines names, or ends a program before it uses them."""
 
 Result = bool | str | tuple[bool, str] | Problem | Iterable[Problem | str] | None
 Check = Callable[[str], Result]
@@ -41,6 +50,7 @@ and a reason, refuses the program."""
 
 def parses(code: str) -> list[Problem]:
     """Check that the program is Python that this interpreter can compile."""
+    spend_on_source(code)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -55,6 +65,9 @@ def parses(code: str) -> list[Problem]:
 def names_defined(code: str) -> list[Problem]:
     r"""Check with pyflakes that every name is defined somewhere, and suggest what may be missing.
 
+    An error is what fails for certain: a name in a statement that every run reaches. Any other is advice, which a model sees
+    if the program then fails.
+
     Example:
         >>> [problem.message for problem in names_defined("total = 1\nprint(totl, math.pi)")]
         ["undefined name 'totl'; did you mean 'total'?", "undefined name 'math'; add `import math`"]
@@ -65,22 +78,62 @@ def names_defined(code: str) -> list[Problem]:
     reading = read(code)
     if reading is None:
         return []  # `parses` reports it.
+    forks = (len(node.cases) for node in reading.nodes if isinstance(node, ast.Match))
+    handlers = (len(node.handlers) for node in reading.nodes if isinstance(node, ast.Try | ast.TryStar))
+    pairs = sum(count**2 for count in chain(forks, handlers))
+    spend(_CHECKER_STEPS * (len(reading.nodes) + pairs))
     try:
         findings = [item for item in _checker()(reading.tree, code).messages if isinstance(item, fatal)]
     except RecursionError:
         return []
     undefined = {item.message_args[0] for item in findings if isinstance(item, messages.UndefinedName)}
     hints = _hints(undefined, reading.tree)
-    severity: Literal["error", "advice"] = "advice" if undefined and _defines_dynamically(code) else "error"
+    reached = set() if undefined and defines_dynamically(code) else set(_reached(reading.tree.body))
     problems = []
     for item in findings:
-        text = item.message % item.message_args
-        if isinstance(item, messages.UndefinedName):
-            text += hints.get(item.message_args[0], "")
-            problems.append(Problem("names_defined", text, item.lineno, severity))
-        else:
-            problems.append(Problem("names_defined", text, item.lineno))
+        is_certain = (item.lineno, item.col) in reached or isinstance(item, messages.ReturnOutsideFunction)
+        severity: Literal["error", "advice"] = "error" if is_certain else "advice"
+        hint = hints.get(item.message_args[0], "") if isinstance(item, messages.UndefinedName) else ""
+        problems.append(
+            Problem("names_defined", item.message % item.message_args + hint, item.lineno, severity)
+        )
     return problems
+
+
+_LATER = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""Expressions of which a part may not be computed."""
+
+
+def _reached(statements: Sequence[ast.stmt]) -> Iterator[tuple[int, int]]:
+    """Yield where the names are that every run computes which gets as far: not in branches, loops, handlers or functions."""
+    for statement in statements:
+        parts = _computed_first(statement)
+        while parts:
+            part = parts.pop()
+            if isinstance(part, ast.Name):
+                yield part.lineno, part.col_offset
+            if isinstance(part, ast.Compare) and len(part.ops) > 1:
+                parts += [part.left, part.comparators[0]]
+            elif not isinstance(part, _LATER):
+                parts += ast.iter_child_nodes(part)
+        if isinstance(statement, ast.Raise):
+            return
+
+
+def _computed_first(statement: ast.stmt) -> list[ast.AST]:
+    """Return the parts of a statement that are computed whatever happens then."""
+    match statement:
+        case ast.If(test=first) | ast.While(test=first) | ast.Assert(test=first):
+            return [first]
+        case ast.For(iter=first) | ast.Match(subject=first):
+            return [first]
+        case ast.With(items=items):  # It may suppress what happens in its block.
+            return [item.context_expr for item in items]
+        case ast.FunctionDef(decorator_list=decorators) | ast.ClassDef(decorator_list=decorators):
+            return [*decorators]
+        case ast.Try() | ast.TryStar() | ast.AsyncFunctionDef():
+            return []
+    return [statement]
 
 
 @cache
@@ -107,8 +160,8 @@ def _checker() -> Any:
     return Quick
 
 
-def _defines_dynamically(code: str) -> bool:
-    """Return whether a program may define names dynamically, with `exec` or through `globals()`."""
+def defines_dynamically(code: str) -> bool:
+    """Return whether a program may define names with `exec` or through `globals()`, or end before it uses them."""
     reading = read(code)
     uses = reading.uses if reading else []
     return any(use.name == "builtins" or match(use.name, _DEFINING) for use in uses)
@@ -131,7 +184,7 @@ def _hint(name: str, defined: Collection[str]) -> str:
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.arg):
@@ -234,26 +287,23 @@ POLICIES: dict[str, tuple[Check, ...]] = {
 }
 
 
-def resolve_checks(checks: str | Check | Sequence[Check]) -> tuple[Check, ...]:
-    """Turn a policy's name, one check or several into a tuple of checks.
+def resolve_checks(checks: str | Check | Sequence[str | Check]) -> tuple[Check, ...]:
+    """Turn a policy's name, one check or several of both into a tuple of checks.
 
     Raises:
         ConfigurationError: It is none of these.
     """
-    if isinstance(checks, str):
-        if checks not in POLICIES:
-            raise ConfigurationError("checks", checks, f"one of {sorted(POLICIES)}, or a list of functions")
-        return POLICIES[checks]
-    resolved = cast("tuple[Check, ...]", tuple(checks) if isinstance(checks, Sequence) else (checks,))
-    if not all(map(callable, resolved)):
-        raise ConfigurationError(
-            "checks", checks, f"one of {sorted(POLICIES)}, or functions from code to problems"
-        )
-    return resolved
-
-
-REFUSED = "It was refused. Write another program."
-"""What a check says that gives no reason."""
+    is_several = isinstance(checks, Sequence) and not isinstance(checks, str)
+    resolved = list[Check]()
+    for check in cast("Sequence[str | Check]", checks if is_several else [checks]):
+        if isinstance(check, str) and check in POLICIES:
+            resolved += POLICIES[check]
+        elif callable(check):
+            resolved.append(check)
+        else:
+            remedy = f"one of {sorted(POLICIES)}, functions from code to problems, or a list of these"
+            raise ConfigurationError("checks", check, remedy)
+    return tuple(resolved)
 
 
 def find_problems(code: str, checks: Sequence[Check], *, defined: Iterable[str] = ()) -> list[Problem]:
@@ -279,57 +329,4 @@ def _run(check: Check, code: str, name: str) -> list[Problem]:
     try:
         return read_result(check(code), name)
     except Exception as error:
-        return _refusal(name, refusal_reason(error))
-
-
-def read_result(result: Any, name: str) -> list[Problem]:
-    """Return what a check found, in whichever form it says so.
-
-    Invariant: a result that cannot be understood is an error, so that it never lets a program run.
-
-    Args:
-        result: What the check returned.
-        name: Its name.
-
-    Raises:
-        ConfigurationError: It is neither a decision nor problems.
-    """
-    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], bool):
-        is_allowed, reason = result
-        return [] if is_allowed else _refusal(name, reason)
-    if result is None or result is True:
-        return []
-    if result is False:
-        return _refusal(name, None)
-    items = [result] if isinstance(result, str | Problem) else result
-    items = list(items) if isinstance(items, Iterator) else items
-    is_list = isinstance(items, list | tuple | set | frozenset)
-    if not is_list or any(isinstance(item, bool) for item in items):
-        raise _unknown_result(name, result)
-    return [_to_problem(item, name) for item in items]
-
-
-def _refusal(name: str, reason: object) -> list[Problem]:
-    """Return problems that keep a program from running, for the reasons that a check gave, if any."""
-    reasons = [reason] if isinstance(reason, str | Problem) else reason
-    items = reasons if isinstance(reasons, list | tuple | set | frozenset) else []
-    problems = [replace(_to_problem(item, name), severity="error") for item in items if item]
-    return problems or [Problem(name, REFUSED)]
-
-
-def _to_problem(item: object, name: str) -> Problem:
-    if isinstance(item, Problem) and item.severity in ("error", "advice"):
-        return item
-    if isinstance(item, str) and item:
-        return Problem(name, item)
-    raise _unknown_result(name, item)
-
-
-def _unknown_result(name: str, result: object) -> ConfigurationError:
-    if inspect.iscoroutine(result):
-        result.close()
-    return ConfigurationError(
-        "checks",
-        result,
-        f"a check {name!r} that returns True, False, (False, reason), a reason, or a list of problems",
-    )
+        return refusal(name, refusal_reason(error))

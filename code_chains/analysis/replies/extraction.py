@@ -28,6 +28,7 @@ from code_chains.analysis.replies.repairs import repair, unquoted, with_plain_ch
 from code_chains.analysis.replies.syntax import Syntax, computes, used_names
 from code_chains.analysis.replies.text import first_turn, visible_text, without_next_turn
 from code_chains.analysis.replies.tool_calls import calls_in
+from code_chains.analysis.work import is_too_large
 from code_chains.errors import InputError
 
 _FENCE_TAGS = {"sql": ("sql", "duckdb", "sqlite", "postgresql", "postgres", "psql", "mysql")}
@@ -166,6 +167,8 @@ def as_program(text: str, language: str = "python") -> str:
     """
     if language != "python":
         return extract_fenced(text, language) or text if "```" in text else text
+    if is_too_large(text):  # Whoever checks it says so.
+        return text
     # Invariant: a valid program is never searched for another one, whatever its texts look like.
     if parse(text) is not None and not Syntax().is_call(text):
         return text
@@ -181,11 +184,20 @@ def as_program(text: str, language: str = "python") -> str:
 
 def no_program(reply: str, language: str) -> str:
     """Say that a reply holds no program, and quote it, as it may give the reason."""
-    text = " ".join(reply.split())
-    if len(text) > _MAX_REPLY_CHARS:
-        text = f"{text[:_MAX_REPLY_CHARS]}…"
+    text = _shortened(reply)
     quote = f" It was: {text!r}" if text else ""
     return f"The reply held no {_LANGUAGES.get(language, language)} program.{quote}"
+
+
+def refused(reply: str) -> str:
+    """Say that the provider of a model refused to reply, in its own words if it gave any."""
+    text = _shortened(reply)
+    return f"The model's provider refused: {text}" if text else "The model's provider withheld the reply."
+
+
+def _shortened(reply: str) -> str:
+    text = " ".join(reply.split())
+    return text if len(text) <= _MAX_REPLY_CHARS else f"{text[:_MAX_REPLY_CHARS]}…"
 
 
 def _find(text: str, syntax: Syntax, depth: int = 0) -> str:

@@ -6,6 +6,7 @@ import ast
 import warnings
 
 from code_chains.analysis.parsing import UNREADABLE, holds, names_in, nodes, parse
+from code_chains.analysis.work import spend, walk
 
 _MAX_COMPILED_CHARS = 500_000
 _DISPLAYED = ast.Name | ast.Constant | ast.Tuple | ast.Attribute | ast.Compare | ast.Dict | ast.List | ast.Set
@@ -60,6 +61,7 @@ _CALL_KEYS = {"name", "arguments"}
 
 
 def _compiles(tree: ast.Module) -> bool:
+    spend(sum(1 for _ in walk(tree)))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -92,7 +94,7 @@ def top_level_names(code: str, *, definitions: bool = False) -> set[str]:
 
 def _bound(node: ast.AST) -> set[str]:
     names: set[str] = set()
-    for child in ast.walk(node):
+    for child in walk(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
             names.add(child.id)
         elif isinstance(child, ast.alias):

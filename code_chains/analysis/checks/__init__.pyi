@@ -1,0 +1,15 @@
+from .imports import imports_available as imports_available
+from .imports import imports_only as imports_only
+from .output import prints_something as prints_something
+from .output import results_used as results_used
+from .policies import POLICIES as POLICIES
+from .policies import STANDARD as STANDARD
+from .policies import Check as Check
+from .policies import as_advice as as_advice
+from .policies import find_problems as find_problems
+from .policies import names_defined as names_defined
+from .policies import no_calls as no_calls
+from .policies import parses as parses
+from .policies import resolve_checks as resolve_checks
+from .policies import security as security
+from .policies import shorter_than as shorter_than
