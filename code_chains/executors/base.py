@@ -12,7 +12,7 @@ from code_chains.errors import ConfigurationError
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Closing, Program, Runner
 from code_chains.executors.waiting import Operation, adrive, blocking, drive
-from code_chains.state import Execution
+from code_chains.records import Execution
 
 
 class Executor(Runner, Closing):

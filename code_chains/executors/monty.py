@@ -19,21 +19,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from code_chains.analysis.parsing import UNREADABLE, syntax_tree
 from code_chains.errors import EXECUTOR_CLOSED, ExecutorError, IsolationError
 from code_chains.executors.base import Executor
+from code_chains.executors.blocking_tools import blocking_functions
+from code_chains.executors.inputs import check_code, files_on_disk
 from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import RunOutcome
 from code_chains.executors.remote.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.runner import Program
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.tools import open_tool_calls, read_call
 from code_chains.executors.values import check_json_variables
 from code_chains.executors.waiting import Operation, blocking
-from code_chains.inputs import check_code, files_on_disk
-from code_chains.state import ErrorReport, Execution, Isolation, Status
+from code_chains.records import ErrorReport, Execution, Isolation, Status
 from code_chains.temporary import process_folder
-from code_chains.toolbox import ToolCalls
-from code_chains.toolbox.blocking import blocking_functions
 
 if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession, MountDir
@@ -175,7 +174,7 @@ class MontyExecutor(Executor):
         pool, isolation = self._pool()
         try:
             source = _Source(code, inputs)
-        except UNREADABLE as error:
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             message = error.msg if isinstance(error, SyntaxError) else str(error)
             report = ErrorReport(type(error).__name__, message, getattr(error, "lineno", None))
             return Execution("error", error=report, isolation=isolation)
@@ -261,7 +260,7 @@ class _Source:
         code = code.replace("\r\n", "\n").replace("\r", "\n")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = syntax_tree(code)
+            tree = ast.parse(code)
         self.inputs = inputs
         self.lines = code.split("\n")
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]

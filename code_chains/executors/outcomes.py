@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from code_chains.analysis.checks.policies import REFUSED, read_result
 from code_chains.executors.limits import Limits
-from code_chains.state import ErrorReport, Execution, Problem, Status
+from code_chains.records import ErrorReport, Execution, Problem, Status
+from code_chains.records.decisions import REFUSED, read_result
 
 RunOutcome = tuple[Status, ErrorReport | None, str | None]
 """Status, error and result."""
@@ -36,15 +36,20 @@ def limit_reached(limits: Limits, reason: str) -> RunOutcome:
     return status, ErrorReport(kind, message), None
 
 
-def reported_outcome(report: Mapping[str, Any]) -> RunOutcome | None:
-    """Return the outcome that the program's process reported; None if the report is malformed."""
+def reported_outcome(report: Mapping[str, Any], statuses: Collection[str] = REPORTABLE) -> RunOutcome | None:
+    """Return the outcome that the program's process reported; None if the report is malformed.
+
+    Args:
+        report: What it reported.
+        statuses: The statuses that may be reported.
+    """
     status, error, result = report.get("status"), report.get("error"), report.get("result")
-    if status not in REPORTABLE or not isinstance(result, str | None):
+    if status not in statuses or not isinstance(result, str | None):
         return None
     if result is not None:
         result = result.encode(errors="replace").decode()  # A forged report may hold half a character.
     try:
-        return status, None if error is None else ErrorReport.from_dict(error), result
+        return cast(Status, status), None if error is None else ErrorReport.from_dict(error), result
     except (ValueError, TypeError):
         return None
 

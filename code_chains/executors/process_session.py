@@ -13,7 +13,7 @@ from code_chains.executors.base import Session
 from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import objections, rejected
 from code_chains.executors.waiting import Operation
-from code_chains.state import Execution
+from code_chains.records import Execution
 
 MAX_CHECKPOINTS = 8
 

@@ -14,9 +14,9 @@ from typing import Any, Self
 
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.limits import Limits
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.waiting import TURNS, Operation, adrive, astream, blocking, drive, in_turn, stream
-from code_chains.state import Execution
-from code_chains.toolbox import ToolCalls
+from code_chains.records import Execution
 
 RUN_DEADLINE: ContextVar[float] = ContextVar("run_deadline", default=math.inf)
 """Monotonic time at which runs are stopped, besides their own limit; set by chains that have a budget of time."""

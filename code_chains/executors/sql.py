@@ -15,6 +15,7 @@ from typing import Any
 from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, InputError, check_int
 from code_chains.executors.base import Executor
 from code_chains.executors.guest.untrusted import parse
+from code_chains.executors.inputs import check_code, files_on_disk
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import load_extra
 from code_chains.executors.runner import Program
@@ -22,8 +23,7 @@ from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sql_program import READERS
 from code_chains.executors.values import check_json_variables, check_variables
 from code_chains.executors.waiting import Blocking, Operation
-from code_chains.inputs import check_code, files_on_disk
-from code_chains.state import Artifact, ErrorReport, Execution
+from code_chains.records import Artifact, ErrorReport, Execution
 from code_chains.temporary import process_folder
 
 PROGRAM_FILE = Path(__file__).with_name("sql_program.py")
@@ -237,7 +237,7 @@ def with_table(execution: Execution, outcome: Mapping[str, Any], max_bytes: int)
         return execution
     sheet = io.StringIO()
     csv.writer(sheet, lineterminator="\n").writerows([columns, *rows])
-    artifact = Artifact("result.csv", "text/csv", sheet.getvalue().encode())
+    artifact = Artifact.of("result.csv", "text/csv", sheet.getvalue().encode())
     text = _table([[_cell(value) for value in row] for row in (columns, *rows)], max_bytes)
     if not rows:
         text += "\n(0 rows)"

@@ -7,13 +7,12 @@ import importlib.util
 import logging
 import sys
 
-from code_chains.errors import ExecutorError, IsolationError
+from code_chains.errors import IsolationError
 from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
-from code_chains.executors.remote.engine import EngineExecutor, ready_engine
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sandbox.launchers import lacking_call, may_make_namespaces, needed_python
-from code_chains.state import Level
+from code_chains.records import Level
 
 logger: logging.Logger = logging.getLogger(__name__)
 LEVELS = {
@@ -37,14 +36,18 @@ def strongest_executor(*, limits: Limits | None = None) -> Executor:
 
     Raises:
         IsolationError: This system has none of them; on Linux the first run raises it.
+        ExecutorError: What it has could not be found out now, as on a busy machine: try again.
     """
     level = strongest_level()
     if level == "landlock":
         _say_once(level, "this system does not let the sandbox make namespaces")
         return strongest_kernel_sandbox(limits=limits)
-    if level == "wasm" and (engine := ready_engine()):
-        _say_once("container", landlock_objection() or "")
-        return EngineExecutor(engine, limits=limits)
+    if level == "wasm":
+        from code_chains.executors.remote.engine import EngineExecutor, ready_engine
+
+        if engine := ready_engine():
+            _say_once("container", landlock_objection() or "")
+            return EngineExecutor(engine, limits=limits)
     if level == "wasm" and not needed_python() and importlib.util.find_spec("eryx"):
         _say_once(level, landlock_objection() or "")
         from code_chains.executors.wasm.executor import WasmExecutor
@@ -78,7 +81,11 @@ def strongest_level() -> Level:
 
 @functools.cache
 def landlock_objection() -> str | None:
-    """Return why Landlock and a system-call filter alone do not isolate programs here; None if one was isolated."""
+    """Return why Landlock and a system-call filter alone do not isolate programs here; None if one was isolated.
+
+    Raises:
+        ExecutorError: That could not be found out now.
+    """
     if not sys.platform.startswith("linux"):
         return "the kernel sandbox needs Linux"
     if call := lacking_call():
@@ -88,10 +95,8 @@ def landlock_objection() -> str | None:
             preload=(), min_idle=0, min_isolation="landlock", launcher="landlock"
         ) as sandbox:
             sandbox.run("")
-    except IsolationError as error:
+    except IsolationError as error:  # Invariant: any other error is no finding, and is not remembered.
         return str(error)
-    except ExecutorError:
-        pass  # It is not for want of isolation, and the first run will say so.
     return None
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sized
+from importlib import import_module
 from typing import Any, TypeVar
 
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
-from code_chains.executors.guest.tools import BYTES_PER_ITEM
 from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import Limits
-from code_chains.toolbox import Toolbox, ToolCalls
+from code_chains.executors.tool_calls import ToolCalls, Tools
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ def open_tool_calls(
     """Return the calls of one run; None without tools.
 
     Args:
-        tools: A toolbox, or tools for one.
+        tools: `Tools`; or LangChain's tools and typed functions, which a `Toolbox` makes callable.
         limits: The limits of the run.
         encode: Converts what a tool returned into what is sent to the program.
         loop: The event loop of the caller, if it does not block.
@@ -34,12 +34,30 @@ def open_tool_calls(
     Raises:
         ConfigurationError: A tool cannot be called by programs.
     """
-    toolbox = Toolbox.ensure(tools)
-    if toolbox is None:
+    if tools is None or (isinstance(tools, Sized) and not len(tools)):
         return None
     return ToolCalls(
-        toolbox, max_calls=limits.tool_calls, seconds=limits.tool_seconds, encode=encode, loop=loop
+        tools if isinstance(tools, Tools) else _as_tools(tools),
+        max_calls=limits.tool_calls,
+        seconds=limits.tool_seconds,
+        encode=encode,
+        loop=loop,
     )
+
+
+def _as_tools(tools: Any) -> Tools:
+    """Return LangChain's tools, or typed functions, as programs call them.
+
+    Invariant: only this needs LangChain, so that executors run without it.
+    """
+    try:
+        toolbox = import_module("code_chains.toolbox.toolbox")
+    except ImportError as error:
+        because = f"lists of tools need LangChain ({error})"
+        remedy = "an object with the methods of code_chains.executors.tool_calls.Tools"
+        raise ConfigurationError("tools", tools, remedy, because=because) from error
+    own: Tools = toolbox.Toolbox(tools)
+    return own
 
 
 def read_call(data: bytes, max_bytes: int) -> Any:
@@ -52,6 +70,8 @@ def read_call(data: bytes, max_bytes: int) -> Any:
     Raises:
         ValueError, RecursionError: It is anything else, or holds too many items.
     """
+    from code_chains.executors.guest.tools import BYTES_PER_ITEM
+
     return parse(data, max_bytes // BYTES_PER_ITEM, _finite)
 
 

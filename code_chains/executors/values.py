@@ -11,16 +11,15 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from code_chains.callbacks.redaction import printable
 from code_chains.errors import InputError
 from code_chains.executors.guest.display import VALUE_TYPE
 from code_chains.executors.guest.labelled import as_list, pack_frame, pack_series
 from code_chains.executors.guest.refusals import UnpackableError
 from code_chains.executors.guest.serialization import REFUSED, SCALARS, Packer, no_object, unpack
 from code_chains.executors.guest.untrusted import parse
-from code_chains.executors.packed import check_packed
-from code_chains.inputs import VARIABLES_REMEDY, table_kind
-from code_chains.state import Execution
+from code_chains.executors.inputs import VARIABLES_REMEDY, table_kind
+from code_chains.records import Execution
+from code_chains.records.printable import printable
 
 __all__ = ["VALUE_TYPE", "check_variables", "pack_value", "pack_variables", "printed_value", "value_of"]
 
@@ -64,6 +63,8 @@ def unpack_untrusted(data: bytes) -> Any:
     Raises:
         LookupError: It said why it cannot, or what it said is no value.
     """
+    from code_chains.executors.packed import check_packed
+
     try:
         packed = parse(data)
         if isinstance(packed, dict) and REFUSED in packed:

@@ -1,0 +1,14 @@
+from .base import Executor as Executor
+from .base import Session as Session
+from .limits import Limits as Limits
+from .monty import MontyExecutor as MontyExecutor
+from .remote.backend import BackendExecutor as BackendExecutor
+from .remote.cloud import CloudExecutor as CloudExecutor
+from .remote.engine import EngineExecutor as EngineExecutor
+from .remote.stdio import StdioExecutor as StdioExecutor
+from .runner import Program as Program
+from .sandbox.executor import ProcessExecutor as ProcessExecutor
+from .sandbox.executor import SandboxExecutor as SandboxExecutor
+from .sandbox.network import Destination as Destination
+from .sql import SqlExecutor as SqlExecutor
+from .wasm.executor import WasmExecutor as WasmExecutor
