@@ -23,11 +23,11 @@ from typing import Any
 
 from . import cell, comparing, inspection
 from .clean import clean_names, is_clean
-from .patching import MonkeyPatch, follow_mocks
+from .patching import MonkeyPatch, ProgramModule, follow_mocks
 from .precautions import refuse_empty_arrays, restrict_pickles
 from .printed import Comparisons, Output
-from .rpc import OutputRecorder, ProgramEndedError, RpcChannel
-from .unittests import Result
+from .rpc import OutputRecorder, ProgramEndedError, RpcChannel, WaitedError
+from .unittests import errors_of, is_expected_to_fail
 from .wire import Json
 
 NAMES = (
@@ -50,15 +50,26 @@ class Bench(Comparisons):
     Args:
         channel: The channel to the program's sandbox.
         look_up: Returns the program's value of a name.
+
+    Attributes:
+        results: How the cases ended.
+        ran: How many assertions held.
+        used: How many of them depend on a value of the program.
+        begun: Numbers of the functions that assert and were called.
+        seen: Names whose values came from the program.
+        asked: Names of Python's that are the program's; see `verification.expectations.ownership`.
+        operands: Names of Python's that are the program's where it binds them to plain data.
     """
 
     def __init__(self, channel: RpcChannel, look_up: Callable[[str], Any]) -> None:
         super().__init__()
         self.results: list[Json] = []
-        self.ran, self.begun = 0, set[int]()
+        self.ran, self.used, self.begun = 0, 0, set[int]()
+        self.seen = set[str]()
+        self.asked = self.operands = frozenset[str]()
         self._channel, self._look_up = channel, look_up
-        self._first, self._facts = "", dict[str, Any]()
-        self._failed, self._broken = list[str](), ""
+        self._first, self._facts, self._noted = "", dict[str, Any](), list[str]()
+        self._failed, self._broken, self._ended = list[str](), "", dict[str, Any]()
 
     def names(self) -> Json:
         """Return the names that tests, as the harness writes them, refer to."""
@@ -68,18 +79,25 @@ class Bench(Comparisons):
             "_monkeypatch": functools.partial(MonkeyPatch, self._channel.request),
             "_begun": self.begun,
             "_count": self.count,
+            "_note": self.note,
+            "_solution": ProgramModule(self._channel.request, self._look_up),
         }
 
     def start(self, facts: str) -> None:
         """Begin with what is known of tests and program: see the harness for the keys of this JSON."""
         self._facts = json.loads(facts)
         self._first = self._facts["output"]
+        self.asked, self.operands = frozenset(self._facts["asked"]), frozenset(self._facts["operands"])
+        for name in self._facts["modules"]:  # `mock.patch("solution.fetch")` imports it.
+            sys.modules[name] = ProgramModule(self._channel.request, self._look_up)  # type: ignore[assignment]
         self._channel.truthful = frozenset(self._facts["truthful"])
         self._channel.is_own_error = self._is_made
         # Invariant: each case judges it, so that none ends the tests as if they had passed.
         self._channel.raises_exits = "SystemExit" in self._facts["tests"]
         if self._facts["files"]:
             self._channel.around.share_files(self._facts["named"])
+        if "env" in self._facts["tests"]:
+            self._channel.around.follow_environment()
         if self._facts["seeds"]:
             self._channel.around.follow_chance()
         restrict_pickles()
@@ -90,15 +108,32 @@ class Bench(Comparisons):
         if self._facts["inspects"]:
             inspection.adapt(self._facts["sources"], self._look_up)
 
-    def count(self) -> None:
-        """Note that something was asserted."""
+    def note(self, names: list[str]) -> None:
+        """Note the names on which a statement depends that is expected to raise, before it runs."""
+        self._noted = names
+
+    def count(self, names: Iterable[str] | None = None) -> None:
+        """Count an assertion that held.
+
+        Args:
+            names: The names on which it depends; None for those that were noted last.
+        """
         self.ran += 1
+        is_called = self._channel.calls > 0 or self._channel.around.has_files
+        of_program = self.seen.union(self._facts["observers"]) if is_called else self.seen
+        self.used += not of_program.isdisjoint(self._noted if names is None else names)
+
+    @property
+    def state(self) -> tuple[int, int, int]:
+        """How many assertions held, how many of them depend on the program, and how often that was called."""
+        return self.ran, self.used, self._channel.calls
 
     # -- what the program printed ----------------------------------------------------------------------------
 
     @property
     def output(self) -> Output:
         """What the program has printed so far."""
+        self.seen.add("output")
         printed = "".join(self._channel.printed)
         if not printed:
             return Output(self._first)
@@ -128,30 +163,33 @@ class Bench(Comparisons):
     # -- cases -----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def case(
-        self, name: str, line: int, source: str = "", *, ends: bool = False, loops: bool = False
-    ) -> Iterator[None]:
+    def case(self, name: str, line: int, source: str = "", *, ends: bool = False) -> Iterator[None]:
         """Run one case, and note how it ended.
 
         Args:
             name: What it is called.
             line: Its line in the tests, from 1.
             source: Its source.
-            ends: Whether what follows builds on it.
-            loops: Whether all that it asserts is in loops, which may go over nothing.
+            ends: Whether what follows builds on it; else it is a test, of which an assertion must depend on the program.
 
         Raises:
             AssertionError: It failed, and what follows builds on it.
             BrokenTestError: The same, and it is the tests' own fault.
         """
-        printed, ran, streams = len(self._channel.printed), self.ran, (sys.stdout, sys.stderr)
+        self._channel.refused = ""
+        printed, streams = len(self._channel.printed), (sys.stdout, sys.stderr)
+        before = self.state
         note = {"name": name, "line": line, "test_code": source, "status": "pass"}
         try:
+            self._channel.begin()
             yield
             self._channel.check_callbacks()
-            if loops and self.ran == ran:
-                raise AssertionError("Nothing was asserted: what is gone through is empty")
-        except ProgramEndedError:
+            if not ends and self.used == before[1]:
+                note |= self._unused(line, *before)
+        except (ProgramEndedError, WaitedError) as error:
+            if self._channel.has_answered and not ends:
+                ended = {**note, "key": _key(name, line), "waited": isinstance(error, WaitedError)}
+                self._ended = self._ended or ended
             raise
         except BaseException as error:
             kinds = [kind.__name__ for kind in type(error).__mro__]
@@ -164,6 +202,17 @@ class Bench(Comparisons):
             self._add(note, printed)
         if note["status"] != "pass" and ends:
             self.finish(())
+
+    def _unused(self, line: int, ran: int, _: int, calls: int) -> Json:
+        """Return how a test ended of which no assertion depends on the program."""
+        message = f"The test in line {line} does not use the program"
+        if self.ran == ran and self._channel.calls > calls:
+            message = f"The test in line {line} calls the program and reaches no assertion that holds"
+        if shadowed := self._facts["shadowed"]:
+            message += (
+                f": {shadowed[0]!r} is Python's own there, unless the question asks for `{shadowed[0]}(…)`"
+            )
+        return {"status": "error", "message": message}
 
     def _add(self, note: Json, printed: int) -> None:
         # Invariant: each failure counts, however many are reported.
@@ -182,6 +231,8 @@ class Bench(Comparisons):
         """Return how a case failed, and whether that is its own fault."""
         said = _said(error)
         text = " ".join(f"{type(error).__name__}: {said}".split()) if said else type(error).__name__
+        if self._channel.refused:  # Where tests and program are one process, the program may be right.
+            return {"status": "error", "message": f"The test in line {line}: {self._channel.refused}"}
         if isinstance(error, AssertionError):
             return {"status": "fail", "message": said or "An assertion does not hold"}
         missing = (
@@ -216,8 +267,10 @@ class Bench(Comparisons):
             entries.append(trace)
             trace = trace.tb_next
         own = [entry for entry in entries if entry.tb_frame.f_code.co_filename == cell.SOURCE_NAME]
-        if not own or isinstance(error, OSError):  # Files may be those of the program.
+        if not own or (isinstance(error, OSError) and self._may_be_programs(error)):
             return False
+        if isinstance(error, FileNotFoundError):
+            return True
         if (
             isinstance(error, AttributeError)
             and inspect.ismodule(error.obj)
@@ -233,6 +286,14 @@ class Bench(Comparisons):
             return isinstance(tree.body[0], ast.Import | ast.ImportFrom)
         return is_clean(tree, clean_names(ast.parse(self._facts["tests"])))
 
+    def _may_be_programs(self, error: OSError) -> bool:
+        """Return whether a file may be one that the program makes.
+
+        It is not if it is missing before a function of the program was called, and neither program nor question names it.
+        """
+        is_missing = isinstance(error, FileNotFoundError) and self._facts["calls"] and not self._channel.calls
+        return not is_missing or os.path.basename(str(error.filename or "")) in self._facts["known"]
+
     def example(
         self,
         source: str,
@@ -245,7 +306,7 @@ class Bench(Comparisons):
     ) -> None:
         """Try a function on an example; see `Expectations`."""
         start, self._channel.around.given = len(self._channel.printed), stdin
-        self.count()
+        self.count(self.seen)
         try:
             got = _awaited(call())
         except ProgramEndedError:
@@ -267,7 +328,12 @@ class Bench(Comparisons):
             raise AssertionError(self.explain(source, got, "==", expected))
 
     def cases(self, kind: type[unittest.TestCase], line: int, lines: Mapping[str, int]) -> None:
-        """Run each case of a class of unittest, which is in a line with its methods in others."""
+        """Run each case of a class of unittest, which is in a line with its methods in others.
+
+        Raises:
+            ProgramEndedError: A case has ended the program.
+            WaitedError: A case has met its limit of wall time.
+        """
         bench, original = self, kind.assertEqual
 
         def assert_equal(self: unittest.TestCase, first: Any, second: Any, msg: Any = None) -> None:
@@ -278,32 +344,46 @@ class Bench(Comparisons):
             original(self, first, second, msg)
 
         kind.assertEqual = assert_equal  # type: ignore[method-assign]
-        result = Result(self)
-        unittest.defaultTestLoader.loadTestsFromTestCase(kind).run(result)
-        for name in result.passed:
-            self._add({"name": name, "line": lines.get(name, line), "status": "pass"}, 0)
-        for name, error in result.failed:
+        with self.case(f"{kind.__name__}.setUpClass", line, ends=True):
+            kind.setUpClass()
+        tests: Iterable[Any] = unittest.defaultTestLoader.loadTestsFromTestCase(kind)
+        for test in tests:
+            name = test.id().rpartition(".")[2]
             place = lines.get(name, line)
-            self._add({"name": name, "line": place, **self._judge(error, place)}, 0)
-        assert not result.skipped, "a test was skipped"
+            if _key(name, place) not in self._facts["skipped"] and not is_expected_to_fail(test, name):
+                self._run_test(test, name, place)
+        with self.case(f"{kind.__name__}.tearDownClass", line, ends=True):
+            kind.tearDownClass()
+            kind.doClassCleanups()
+
+    def _run_test(self, test: unittest.TestCase, name: str, line: int) -> None:
+        """Run a test of unittest as a case; of its subtests, each that fails is reported."""
+        printed = len(self._channel.printed)
+        with self.case(name, line):
+            errors = errors_of(test)
+            for error in errors[:-1]:
+                self._add({"name": name, "line": line, **self._judge(error, line)}, printed)
+            if errors:
+                raise errors[-1]
 
     def finish(self, names: Iterable[str]) -> None:
         """Raise if a case failed, was never run, or nothing was asserted."""
-        unrun = [
-            f"{name} of the tests was never run"
-            for number, name in enumerate(names)
-            if number not in self.begun
-        ]
-        failed = [*self._failed, *(unrun if not self._broken else [])]
+        names = list(names)
+        run = {names[number] for number in self.begun}
+        unrun = [name for name in names if name not in run]
+        failed = self._failed
         if len(failed) == 1:
             raise AssertionError(failed[0])
         if failed:
             noun = self._facts["noun"]
             count = max(len(self.results), len(failed))
             raise AssertionError(f"{len(failed)} of {count} {noun} failed: {'; '.join(failed[:MAX_SAID])}")
+        if unrun and not self._broken:
+            self._broken = f"{unrun[0]} of the tests was never run"
+        if not self.used and not self._broken:
+            self._broken = "The tests do not use the program"
         if self._broken:
             raise BrokenTestError(self._broken)
-        assert self.ran, "The tests ran to their end without asserting anything"
 
     def report(self) -> str:
         """Return how each case ended, as JSON.
@@ -312,14 +392,18 @@ class Bench(Comparisons):
         """
         is_broken = bool(self._broken) and not self._failed
         return json.dumps(
-            {"weak": self.weak, "broken": self._broken if is_broken else "", "tests": self.results}
+            {
+                "weak": self.weak,
+                "broken": self._broken if is_broken else "",
+                "tests": self.results,
+                "ended": self._ended,
+            }
         )
 
     # -- doctests --------------------------------------------------------------------------------------------
 
     def shown(self, source: str, run: Callable[[], Any], expected: str) -> None:
         """Compare what an interactive session shows with what a doctest expects."""
-        self.count()
         with contextlib.redirect_stdout(io.StringIO()) as captured:
             value = _awaited(run())
         printed = captured.getvalue()
@@ -335,7 +419,6 @@ class Bench(Comparisons):
 
     def raised(self, source: str, run: Callable[[], Any], kind: str, message: str) -> None:
         """Check that a call raises what a doctest expects."""
-        self.count()
         try:
             value = _awaited(run())
         except Exception as error:
@@ -349,7 +432,13 @@ class Bench(Comparisons):
 
     def module(self, name: str) -> Any:
         """Return a module of the program's process, such as its pyplot with the figures."""
+        self.seen.add("_module")
         return self._channel.request("module", name)
+
+
+def _key(name: str, line: int) -> str:
+    """Return by what a test is left out of a run."""
+    return f"{line} {name}"
 
 
 def _is_shown(value: Any, text: str, expected: str, printed: str) -> bool:

@@ -80,3 +80,36 @@ def is_namespace(value: Any) -> bool:
         return False
     modules = list(sys.modules.values())
     return any(vars(module) is value for module in modules if inspect.ismodule(module))
+
+
+def is_own_object(value: Any) -> bool:
+    """Return whether a value is an object of a class that tests define, or a mock."""
+    return type(value).__module__ == "__main__" or _is_mock(value)
+
+
+def may_use(value: Any, operation: str, *args: Any) -> bool:
+    """Return whether a program may do something with an object that tests have made and lend to it.
+
+    Invariant: it reaches no special attribute and replaces no method, so that the tests answer what they ask the object
+    later; and of a mock it reaches nothing that says how the mock was used.
+
+    Args:
+        value: The object.
+        operation: The name of an operation of `proxies`.
+        args: What it is done with.
+    """
+    if operation not in ("getattr", "setattr"):
+        return operation not in ("type", "isinstance", "copy")
+    name = args[0]
+    if not isinstance(name, str) or name.startswith("_"):
+        return False
+    if _is_mock(value):
+        return operation == "getattr" and name not in dir(type(value))
+    found = inspect.getattr_static(type(value), name, None)
+    is_method = callable(found) or isinstance(found, staticmethod | classmethod)
+    return operation == "getattr" or not is_method
+
+
+def _is_mock(value: Any) -> bool:
+    mock = sys.modules.get("unittest.mock")
+    return mock is not None and isinstance(value, mock.NonCallableMock)

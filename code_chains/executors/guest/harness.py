@@ -14,6 +14,8 @@ from .proxies import Member, Remote, condition, let_compare
 from .rpc import RpcChannel, error_type
 from .wire import Json
 
+OUTPUT = "output"
+"""What tests call the text that the program printed."""
 ABSTRACT = ("collections.abc", "numbers", "typing")
 """Modules with classes that objects are of without naming them."""
 
@@ -40,36 +42,72 @@ class HarnessNamespace(ProtectedNamespace):
         self["_vars"] = lambda value: _vars(value, channel)
         self["_type"] = lambda value: _type(value, channel)
         self["isinstance"] = lambda value, kinds: _is_instance(value, kinds, channel)
-        self["_program"] = self.look_up
+        self["_program"] = self._required
         self["_condition"] = condition
         self["_own"] = self.reserve
 
     def __missing__(self, name: str) -> Any:
-        if name == "output" and name not in self._own_names:
-            return self.bench.output
         # Invariant: a program replaces neither builtins, such as `abs` and `all`, nor names that the tests
-        # bind, even if
-        # only in one branch.
-        if name in vars(builtins) or name in self._own_names:
+        # bind, even if only in one branch.
+        if name in self._own_names:
+            raise KeyError(name)
+        if name in self.bench.asked:
+            return self._required(name)
+        is_operand = name in self.bench.operands
+        if (
+            is_operand
+            and _is_plain(value := self._found(name))
+            and not (name == OUTPUT and isinstance(value, str))
+        ):
+            return value
+        if name == OUTPUT:
+            return self.bench.output
+        if name in vars(builtins):
             raise KeyError(name)
         return self.look_up(name)
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether `name in globals()`, as if tests and program were one module."""
+        if super().__contains__(name):
+            return True
+        return name not in self._own_names and isinstance(name, str) and self._is_defined(name)
 
     def reserve(self, names: Iterable[str]) -> None:
         """Never look up these names in the program, whether they are bound yet or not: the tests bind them."""
         self._own_names = frozenset(names)
 
+    def _required(self, name: str) -> Any:
+        """Return the program's value of a name that the tests cannot mean otherwise."""
+        try:
+            return self.look_up(name)
+        except KeyError:
+            raise AssertionError(f"Define {name!r}") from None
+
+    def _found(self, name: str) -> Any:
+        """Return the program's value of a name, or None."""
+        try:
+            return self.look_up(name)
+        except KeyError:
+            return None
+
     def look_up(self, name: str) -> Any:
         """Return the program's value of a name."""
-        if self._program_names is None:
-            self._program_names = set(self._channel.request("names"))
-        if name not in self._program_names:
+        if not self._is_defined(name):
             raise KeyError(name)
         value = self._channel.request("name", name)
+        self.bench.seen |= {name, "_program"}
         if isinstance(value, Remote) and value._class and (error := self._as_error_type(value)):
             return error
         if isinstance(value, Remote) and value._class and name[:1].isupper():
             let_compare(value, compares=True)
         return value
+
+    def _is_defined(self, name: str) -> bool:
+        """Return whether the program defines a name."""
+        if self._program_names is None:
+            self._program_names = {*self._channel.request("names")}
+        self.bench.seen.add("globals")
+        return name in self._program_names
 
     def _as_error_type(self, cls: Remote) -> type[Exception] | None:
         """Return an exception class of the program as a class that can be caught here."""
@@ -79,6 +117,11 @@ class HarnessNamespace(ProtectedNamespace):
 
     def _text(self, cls: Any, attribute: str) -> str:
         return str(self._channel.request("getattr", cls, attribute))
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value of the program is data: no object, class or function of it, and not None."""
+    return value is not None and not isinstance(value, Remote | type) and not callable(value)
 
 
 def _callable(value: Any, channel: RpcChannel) -> bool:

@@ -71,12 +71,35 @@ class MonkeyPatch:
         os.chdir(path)
 
     def _set_variable(self, name: str, value: str | None) -> None:
-        set_variable(name, value)
-        self._request("set_variable", name, value)
+        set_variable(name, value)  # It goes with the next call.
 
     def undo(self) -> None:
         """Take back all changes."""
         self._undo.close()
+
+
+class ProgramModule:
+    """The program as a module, whose names tests may set: in its own process.
+
+    Args:
+        request: See `Request`.
+        look_up: Returns the program's value of a name, or raises `KeyError`.
+    """
+
+    def __init__(self, request: Request, look_up: Callable[[str], Any]) -> None:
+        vars(self).update(_request=request, _look_up=look_up)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._look_up(name)
+        except KeyError:
+            raise AttributeError(f"The program does not define {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._request("bind", name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._request("bind", name)
 
 
 def _is_shared(target: Any, name: str) -> bool:

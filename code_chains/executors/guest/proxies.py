@@ -360,6 +360,45 @@ for _name in ("getitem", "setitem", "delitem", *NUMERIC_OPERATORS):
 Remote.__bool__ = _truth  # type: ignore[attr-defined]
 
 
+class Lent(Remote):
+    """A program's proxy for an object that tests have made: what it does is done by its own class, in the tests' process."""
+
+    __doc__ = Remote.__dict__["__doc__"]  # Otherwise it would be that of this class.
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("__name__", "__qualname__") and self._name:
+            return self._name
+        if name.startswith("__") and name not in REMOTE_ATTRIBUTES:
+            raise AttributeError(name)
+        try:
+            return self._channel.request("getattr", self, name)
+        except PermissionError:
+            raise AttributeError(name) from None
+
+    def __bool__(self) -> bool:
+        return bool(self._channel.request("bool", self))
+
+    def __reduce_ex__(self, protocol: object) -> Any:  # It would be a copy of the proxy.
+        return self._channel.request("copy", self)
+
+
+def _passed_on(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+    def method(self: Lent, *others: Any) -> Any:
+        return self._channel.request(name, *(reversed((self, *others)) if reflected else (self, *others)))
+
+    return method
+
+
+for _name in (*BINARY_OPERATORS, *COMPARISONS, "getitem", "setitem", "delitem", *NUMERIC_OPERATORS):
+    if _name != "bool":
+        setattr(Lent, f"__{_name.strip('_')}__", _passed_on(_name))
+for _name in BINARY_OPERATORS:
+    setattr(Lent, f"__r{_name.strip('_')}__", _passed_on(_name, reflected=True))
+for _name in IN_PLACE_OPERATORS:
+    setattr(Lent, f"__{_name}__", _passed_on(_name))
+Lent.__hash__ = Remote.__hash__  # type: ignore[method-assign]
+
+
 class Member:
     """A member of the program's enumeration that is a plain value as well, such as of an `IntEnum`.
 

@@ -31,10 +31,12 @@ def run(
         return cell.run(
             code, names, source=source, ends=ends, max_view_bytes=max_view_bytes, return_value=returns
         )
+    channel.seconds = request.get("seconds", 0.0)
     if request["is_harness"]:
         namespace = harness.HarnessNamespace(names, channel)
         outcome = cell.run(code, namespace, source=source, max_view_bytes=max_view_bytes, may_exit=False)
         return outcome | {"result": namespace.bench.report()}
+    rpc.limit_processor_time(channel.seconds)
     figures.SHOWN.keeps = True
     outcome = cell.run(code, names, source=source, ends=False, max_view_bytes=max_view_bytes)
     if outcome["status"] in ("ok", "error"):  # What it defined before an error can be tested.

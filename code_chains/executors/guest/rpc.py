@@ -14,6 +14,7 @@ import importlib
 import inspect
 import io
 import os
+import signal
 import sys
 import threading
 from collections import deque
@@ -22,12 +23,12 @@ from types import FunctionType
 from typing import Any
 
 from . import cell, inspection, serialization
-from .capabilities import is_forbidden, is_namespace
+from .capabilities import is_forbidden, is_namespace, is_own_object, may_use
 from .plain_data import plain
-from .proxies import OPERATIONS, Member, NumberMember, Remote, TextMember, let_compare
+from .proxies import OPERATIONS, Lent, Member, NumberMember, Remote, TextMember, let_compare
 from .sharing import SharedContainers
 from .surroundings import OfProgram, OfTests
-from .wire import FRAME_HEADER, Json, Read, Write, decode, encode
+from .wire import FRAME_HEADER, WALL_FACTOR, Json, Read, Write, decode, encode
 
 MUTABLE_TYPES = {
     *(("builtins", name) for name in ("list", "dict", "set")),
@@ -39,6 +40,7 @@ _TYPES = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozens
 _ERRORS = [kind for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, Exception)]
 PLAIN_TYPES: dict[str, type] = {kind.__name__: kind for kind in (*_TYPES, *_ERRORS)}
 """Types that are the same on both sides."""
+_setitimer = getattr(signal, "setitimer", None)  # WebAssembly has none.
 _OPERATIONS = OPERATIONS | {"inspect": inspection.of_program, "module": importlib.import_module}
 MAX_PRINTED_PARTS = 10_000
 """Parts of a call's output that the tests receive."""
@@ -48,11 +50,15 @@ ASKED = "\x00asked\x00"
 """What tests write to their standard error once they need the program; what they import before takes its time."""
 
 
-class ProgramEndedError(Exception):
-    """The program ended while it was being tested."""
+class ProgramEndedError(BaseException):
+    """The program ended while it was being tested; no test catches that as an exception of the program."""
 
     def __str__(self) -> str:
         return "The program ended while it was being tested."
+
+
+class WaitedError(BaseException):
+    """A test met its limit of wall time."""
 
 
 class RpcChannel:
@@ -74,6 +80,10 @@ class RpcChannel:
         raises_exits: Whether tests expect that the program exits.
         around: What tests have put around their calls.
         shared: Lists, dicts and sets that were passed.
+        calls: How often the peer was asked to call something.
+        refused: What a program must not do with an object of the tests, if it tried; empty otherwise.
+        seconds: Processor time that the program may take for each test; 0 without a limit.
+        has_answered: Whether the peer has answered a request.
     """
 
     incoming: int
@@ -92,6 +102,8 @@ class RpcChannel:
         self.truths: dict[int, bool] = {}
         self.is_own_error: Callable[[BaseException], bool] = lambda error: False
         self.raises_exits = False
+        self.calls, self.refused = 0, ""
+        self.seconds, self.has_answered = 0.0, False
         self._has_asked = False
         self.shared = SharedContainers()
         self._depth = 0
@@ -104,6 +116,13 @@ class RpcChannel:
     def is_guarded(self) -> bool:
         """Whether objects are checked before they are lent; those of tests are, as the program could forge their outcome."""
         return self.shared.is_of_tests
+
+    def begin(self) -> None:
+        """Begin a test, which has its own limits of time: of processor time in the program, of wall time here."""
+        if self.seconds and _setitimer is not None:
+            signal.signal(signal.SIGALRM, _end_waiting)
+            _setitimer(signal.ITIMER_REAL, WALL_FACTOR * self.seconds)
+            self.request("begin")
 
     # -- messages --------------------------------------------------------------------------------------------
 
@@ -185,7 +204,8 @@ class RpcChannel:
         number = packed["lent"]
         if number not in self.borrowed:
             name, doc = str(packed.get("name", "")), packed.get("doc")
-            self.borrowed[number] = Remote(self, number, packed["type"], packed["class"], name=name, doc=doc)
+            proxy = Remote if self.is_guarded else Lent
+            self.borrowed[number] = proxy(self, number, packed["type"], packed["class"], name=name, doc=doc)
         else:  # What a function returns is compared with nothing, and be it an object that the tests have made.
             let_compare(self.borrowed[number], compares=False)
         return self.borrowed[number]
@@ -215,6 +235,7 @@ class RpcChannel:
 
     def _reply_to(self, target: Any, args: tuple[Any, ...], kwargs: Json) -> Json:
         arguments = [*args, *kwargs.values()]
+        self.calls += isinstance(target, int)
         if self.is_guarded and not self._has_asked:
             self._has_asked = True
             os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, ASKED.encode())
@@ -235,6 +256,7 @@ class RpcChannel:
                 self.send(message)
                 while "call" in (reply := self.receive()):
                     self.respond(reply)
+                self.has_answered = True
             finally:
                 self._depth -= 1
         return reply
@@ -334,21 +356,38 @@ class RpcChannel:
         if isinstance(target, int):
             return self.lent[target](*args, **kwargs)
         if names is None:
-            is_lent = any(value is lent for value in args[:1] for lent in self.lent)
-            if target not in ("iter", "next", "len") or not is_lent:
-                raise PermissionError(
-                    "What tests give to a program can be called or gone through, and nothing else."
-                )
+            self._check_use(target, args)
         elif target == "names":
             return [name for name in names if not name.startswith("__")]
         elif target == "name":
             return names[args[0]]
-        elif target in ("seed", "share_files", "replace", "set_variable"):
+        elif target == "begin":
+            limit_processor_time(self.seconds)
+            return None
+        elif target == "bind":
+            bind(names, *args)
+            return None
+        elif target in ("seed", "share_files", "replace"):
             return getattr(self._served, target)(*args, **kwargs)
         elif target == "leave":
             error = self._unpack_error(*args[1])
             return bool(type(args[0]).__exit__(args[0], type(error), error, None))
         return _OPERATIONS[target](*args, **kwargs)
+
+    def _check_use(self, target: str, args: list[Any]) -> None:
+        """Raise if a program must not do something with what tests lend: a function can be called or gone through only."""
+        is_lent = any(value is lent for value in args[:1] for lent in self.lent)
+        is_own = is_lent and is_own_object(args[0])
+        if is_lent and (
+            target in ("iter", "next", "len") or (is_own and may_use(args[0], target, *args[1:]))
+        ):
+            return
+        if is_own:
+            what = repr(args[1]) if target in ("getattr", "setattr") else f"by {target!r}"
+            self.refused = (
+                f"{type(args[0]).__name__}, an object of the tests, cannot be used {what} by a program"
+            )
+        raise PermissionError("What tests give to a program can be called or gone through, and nothing else.")
 
     # -- exceptions ------------------------------------------------------------------------------------------
 
@@ -426,6 +465,23 @@ class OutputRecorder(io.TextIOBase):
     def flush(self) -> None:
         """Flush the stream."""
         self.stream.flush()
+
+
+def _end_waiting(*_: object) -> None:
+    raise WaitedError
+
+
+def limit_processor_time(seconds: float) -> None:
+    """Have the kernel end this process once it has taken so much processor time from here on."""
+    if seconds and _setitimer is not None:
+        _setitimer(signal.ITIMER_PROF, seconds)
+
+
+def bind(names: Json, name: str, *value: Any) -> None:
+    """Bind a name of the program, or remove it where there is no value."""
+    names.pop(name, None)
+    if value:
+        names[name] = value[0]
 
 
 def is_mutable(value: Any) -> bool:

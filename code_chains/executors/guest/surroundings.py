@@ -166,6 +166,10 @@ class OfTests:
     Args:
         request: Makes the program's side do something by name.
         lend: Packs a function of the tests for the program.
+
+    Attributes:
+        given: What the program reads from its standard input in the next call.
+        has_files: Whether the program has made files.
     """
 
     def __init__(self, request: Callable[..., Any], lend: Callable[[Any], Any]) -> None:
@@ -173,7 +177,9 @@ class OfTests:
         self._stdin, self._input = sys.stdin, builtins.input
         self._files: Exchange | None = None
         self._mine, self._named = set[str](), frozenset[str]()
+        self._environment: dict[str, str] | None = None
         self.given: str | None = None
+        self.has_files = False
 
     def share_files(self, named: list[str]) -> None:
         """From here on the program's files are there for the tests, and for the program those that it or a call names.
@@ -184,6 +190,10 @@ class OfTests:
         os.environ["HOME"] = tempfile.mkdtemp()  # Where libraries look for files of theirs.
         self._files, self._named = Exchange(), frozenset(named)
         self._request("share_files", sorted(self._files.known))
+
+    def follow_environment(self) -> None:
+        """From here on environment variables that tests set are there for the program, too."""
+        self._environment = dict(os.environ)
 
     def follow_chance(self) -> None:
         """Let seeds that tests set hold for the program, too."""
@@ -208,6 +218,12 @@ class OfTests:
             around["stdin"] = str(stream.read())
         if builtins.input is not self._input:
             around["input"] = self._lend(builtins.input)
+        before = self._environment
+        if before is not None and os.environ != before:
+            now = dict(os.environ)
+            names = [name for name in {**now, **before} if now.get(name) != before.get(name)]
+            around["environment"] = {name: now.get(name) for name in names}
+            self._environment = now
         if self._files is not None:
             # Invariant: what tests have written is theirs for good, whatever the program wrote there before.
             own, texts, folder = self._files.own(), self._files.paths_in(arguments), self._files.folder
@@ -236,6 +252,7 @@ class OfTests:
         changed = around.get("files")
         if self._files is not None and isinstance(changed, dict):
             texts = self._files.paths_in(arguments)
+            self.has_files = self.has_files or bool(changed)
             self._files.apply(changed, lambda path: path not in self._mine or path in texts)
 
     def _leave_unread(self, unread: Any) -> None:
@@ -276,8 +293,6 @@ class OfProgram:
         elif key in self._replaced:
             setattr(owner, name, self._replaced.pop(key))
 
-    set_variable = staticmethod(set_variable)
-
     def seed(self, module: str, *args: Any, **options: Any) -> None:
         """Seed random numbers as the tests did."""
         if module == "random":
@@ -288,6 +303,8 @@ class OfProgram:
     @contextlib.contextmanager
     def around(self, given: Json, borrow: Callable[[Any], Any], reply: Json) -> Iterator[None]:
         """Put it there for one call, and add to its reply what has changed."""
+        for name, value in given.get("environment", {}).items():
+            set_variable(name, value)
         if self._files is not None:
             self._files.apply(given.get("files") or {}, lambda _: True)
             if (folder := str(given.get("folder", ""))) != self._folder:  # Tests have changed it.

@@ -1,45 +1,45 @@
-"""Cases of unittest as a bench runs them."""
+"""Tests of unittest as a bench runs them."""
 
 from __future__ import annotations
 
 import unittest
-from typing import Any, Protocol
+from typing import Any
 
 
-class Counting(Protocol):
-    """Counts assertions.
+def errors_of(test: unittest.TestCase) -> list[BaseException]:
+    """Run a test, and return the exceptions that it and its subtests ended with.
 
-    Attributes:
-        ran: How many ran.
+    Raises:
+        BaseException: It ended with one that is no `Exception`, such as one that says that the program has ended.
     """
+    result = _Result()
+    test.run(result)
+    return result.exceptions
 
-    ran: int
+
+def is_expected_to_fail(test: unittest.TestCase, name: str) -> bool:
+    """Return whether `unittest.expectedFailure` decorates a test, which then decides nothing."""
+    return any(
+        getattr(marked, "__unittest_expecting_failure__", False) for marked in (test, getattr(test, name))
+    )
 
 
-class Result(unittest.TestResult):
-    """Keeps the names of cases that passed, and of those that failed with their errors."""
+class _Result(unittest.TestResult):
+    """Keeps exceptions as they are."""
 
-    def __init__(self, bench: Counting) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._bench, self._ran = bench, 0
-        self.passed, self.failed = list[str](), list[tuple[str, BaseException]]()
+        self.exceptions = list[BaseException]()
 
-    def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - the name is that of unittest
-        """Remember how much was asserted before it."""
-        super().startTest(test)
-        self._ran = self._bench.ran
-
-    def addSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802 - the name is that of unittest
-        """Note a success, unless nothing was asserted."""
-        super().addSuccess(test)
-        if self._bench.ran == self._ran:
-            self.failed.append((test._testMethodName, AssertionError("Nothing was asserted")))
-        else:
-            self.passed.append(test._testMethodName)
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802 - the name is that of unittest
+        """Note that a test was skipped."""
+        self.exceptions.append(AssertionError("a test was skipped"))
 
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
         """Note a failed assertion."""
-        self.failed.append((getattr(test, "_testMethodName", ""), err[1]))
+        if not isinstance(err[1], Exception):
+            raise err[1]
+        self.exceptions.append(err[1])
 
     def addError(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
         """Note any other exception."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import signal
 import socket
 import struct
 from collections.abc import Callable, Sequence
@@ -20,6 +22,12 @@ MAX_FRAME_BYTES = 1 << 17
 """JSON of one frame of a program's process."""
 FRAME_HEADER = struct.Struct("!I")
 MAX_DESCRIPTORS = 100
+WALL_FACTOR = 10
+"""How much more wall time than processor time a test may take."""
+OUT_OF_TIME = frozenset(getattr(signal, name, None) for name in ("SIGXCPU", "SIGPROF"))
+"""Signals by which the kernel ends a process that has spent its processor time."""
+SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EINTR)
+"""Errors of a machine that lacks something for the moment. Invariant: they say nothing of what is allowed or closed."""
 # Invariant: bound at import, before any program can replace them.
 encode: Callable[[object], str] = json.JSONEncoder().encode
 encode_unicode: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False).encode

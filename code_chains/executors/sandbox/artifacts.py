@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mimetypes
 import os
+import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,13 +13,14 @@ from typing import Any
 
 from code_chains.executors.guest.display import VALUE_TYPE
 from code_chains.executors.guest.sandbox.snapshot import FOLDER_FLAGS, Folders, open_folder
+from code_chains.records import Artifact, DisplayData
 from code_chains.records.filenames import numbered_names
-from code_chains.state import Artifact, DisplayData
 
 MAX_FILES, MAX_DEPTH, MAX_ENTRIES = 100, 10, 20_000
 """Files that are collected, depth of folders, and entries that are looked at."""
 _DISPLAYS = ("text/html", "text/csv", "text/markdown", "text/x-latex", VALUE_TYPE)
 """How a value displays itself as text, and the value itself; figures are artifacts."""
+_FIGURE, _MEDIA_TYPE = re.compile(r"(?!\.\.?$)[\w. ()-]{1,100}"), re.compile(r"[a-z]+/[\w.+-]{1,80}")
 Marks = Mapping[str, tuple[int, int, int]]
 
 
@@ -69,7 +71,7 @@ class ArtifactCollector:
                 self.truncated = True
             else:
                 media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-                self.add(Artifact(name, media_type, data))
+                self.add(Artifact.of(name, media_type, data))
 
     def collect_views(self, result: Mapping[str, Any] | None) -> None:
         """Collect the figures and displays that the program's process sent with its result."""
@@ -81,8 +83,8 @@ class ArtifactCollector:
                 name, media_type = str(view["name"]), str(view["media_type"])
                 if media_type in _DISPLAYS:
                     self._add_display(media_type, view["data"])
-                elif name.isprintable() and len(name) < 256 and "/" not in name:
-                    self._add_figure(Artifact(name, media_type[:100], view["data"]))
+                elif _FIGURE.fullmatch(name) and _MEDIA_TYPE.fullmatch(media_type):
+                    self._add_figure(Artifact.of(name, media_type, view["data"]))
         self.truncated = self.truncated or result.get("truncated") is True
 
     def _add_figure(self, figure: Artifact) -> None:

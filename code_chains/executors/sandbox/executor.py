@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from code_chains.analysis.well_known_imports import distribution_of
-from code_chains.errors import ConfigurationError, MissingExtraError, OverloadedError, check_int
+from code_chains.errors import (
+    ConfigurationError,
+    ExecutorError,
+    MissingExtraError,
+    OverloadedError,
+    check_int,
+)
 from code_chains.executors.base import Executor
+from code_chains.executors.distributions import distribution_of
 from code_chains.executors.limiter import ConcurrencyLimiter, available_processors
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Program
@@ -22,16 +29,18 @@ from code_chains.executors.sandbox.interpreter import (
     this,
 )
 from code_chains.executors.sandbox.launchers import LAUNCHERS
-from code_chains.executors.sandbox.network import Destination, destinations
 from code_chains.executors.sandbox.provider import PRELOAD, REQUIRED_LAYERS, SandboxProvider, SandboxSettings
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.runs import connected_requests, run_request
-from code_chains.executors.sandbox.sessions import SandboxSession, Tools
 from code_chains.executors.sandbox.surroundings import describe_surroundings
-from code_chains.executors.sandbox.tool_server import Reply, open_sandbox_calls
+from code_chains.executors.tool_calls import GivenTools, ToolCalls
 from code_chains.executors.waiting import Operation, adrive, drive
-from code_chains.state import Execution
-from code_chains.toolbox import ToolCalls
+from code_chains.records import Execution
+
+if TYPE_CHECKING:
+    from code_chains.executors.sandbox.network import Destination
+    from code_chains.executors.sandbox.sessions import SandboxSession
+    from code_chains.executors.sandbox.tool_server import Reply
 
 MAX_POOL_SIZE, MAX_QUEUE_TIMEOUT_S = 1000, 86_400
 
@@ -140,12 +149,12 @@ class SandboxExecutor(Executor):
                 session_timeout=session_timeout,
                 seed=seed,
                 frozen_at=frozen_at,
-                network=destinations(network),
+                network=_destinations(network),
                 commands=commands,
             )
         )
-        self.max_sessions = max_sessions
-        self._sessions = set[SandboxSession]()
+        self.max_sessions: int = max_sessions
+        self._sessions: set[SandboxSession] = set()
         self._lock = threading.Lock()
         self.guidance: str = describe_surroundings(self._provider, self.packages)
 
@@ -203,7 +212,11 @@ class SandboxExecutor(Executor):
     def _operation(self, program: Program) -> Operation[Execution]:
         return self.limiter.limit(self._run(program))
 
-    def _open_calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Reply] | None:
+    def _open_calls(
+        self, tools: GivenTools, loop: asyncio.AbstractEventLoop | None
+    ) -> ToolCalls[Reply] | None:
+        from code_chains.executors.sandbox.tool_server import open_sandbox_calls
+
         return open_sandbox_calls(tools, self.limits, loop)
 
     def run_tests(
@@ -214,7 +227,7 @@ class SandboxExecutor(Executor):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         stdin: str | None = None,
-        tools: Tools = None,
+        tools: GivenTools = None,
     ) -> tuple[Execution, Execution]:
         """Run tests against a program that cannot reach them; see `Executor.run_tests`."""
         # Invariant: a pair takes one slot, as two pairs could deadlock waiting for their second slots.
@@ -238,7 +251,7 @@ class SandboxExecutor(Executor):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         stdin: str | None = None,
-        tools: Tools = None,
+        tools: GivenTools = None,
     ) -> tuple[Execution, Execution]:
         """Like `run_tests`, without blocking the event loop."""
         await adrive(self.limiter.acquire())
@@ -261,6 +274,8 @@ class SandboxExecutor(Executor):
         Raises:
             OverloadedError: `max_sessions` are open.
         """
+        from code_chains.executors.sandbox.sessions import SandboxSession
+
         if not self.has_sessions:
             super().session()  # Which says so.
         with self._lock:
@@ -356,6 +371,11 @@ def _module_names(argument: str, names: Iterable[str]) -> tuple[str, ...]:
 def _interpreter(python: str | None, packages: tuple[str, ...]) -> Interpreter:
     try:
         interpreter = this(packages) if python is None else other(python, packages)
+    except subprocess.TimeoutExpired as error:
+        message = (
+            f"{python} did not answer within {error.timeout:g} seconds. The machine may be busy: try again."
+        )
+        raise ExecutorError(message, is_retryable=True) from error
     except (OSError, ValueError) as error:
         raise ConfigurationError("python", python, f"the path of a Python 3.11 or newer ({error})") from error
     if interpreter.missing:
@@ -366,3 +386,11 @@ def _interpreter(python: str | None, packages: tuple[str, ...]) -> Interpreter:
             f"what is installed, or run: {interpreter.executable} -m pip install {names}",
         )
     return interpreter
+
+
+def _destinations(network: Iterable[str | Destination]) -> tuple[Destination, ...]:
+    if not network:
+        return ()
+    from code_chains.executors.sandbox.network import destinations
+
+    return destinations(network)

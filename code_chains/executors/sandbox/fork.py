@@ -14,10 +14,11 @@ from typing import Any, Literal, Self
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest import wire
 from code_chains.executors.guest.sandbox.pipes import ProgramPipes
+from code_chains.executors.sandbox.launchers import names_shortage
 from code_chains.executors.sandbox.supervisor_process import SupervisorProcess
 from code_chains.executors.sandbox.worker import Worker
 
-TEMPORARY_ERRORS = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETOOMANYREFS)
+TEMPORARY_ERRORS = (*wire.SHORTAGES, errno.ETOOMANYREFS)
 
 
 class ForkState(Enum):
@@ -231,6 +232,7 @@ class Fork:
             if self.failure is None:
                 self.is_temporary = (message or {}).get("errno") in TEMPORARY_ERRORS
             self._fail(str((message or {}).get("failed", "")) or self.worker.log_tail)
+            self.is_temporary |= names_shortage(self.failure or "") or self.worker.was_killed
             self.disconnect()
         elif "ready" not in message:
             self.last_reply = message

@@ -143,16 +143,18 @@ def with_headers(head: bytes, host: str, headers: Mapping[str, str]) -> _Request
     is_length = all(re.fullmatch(rb"[0-9]{1,15}", length) for length in lengths)
     if any(name == "transfer-encoding" for name, _ in named) or len(lengths) > 1 or not is_length:
         return "Send the body as a whole, with one Content-Length."
-    dropped = (RESERVED - {"content-length"}).union(map(plain_name, headers))
+    dropped = RESERVED.union(map(plain_name, headers))
     kept = [field[0] for name, field in named if name not in dropped]
     added = [f"{name}: {value}".encode("latin-1") for name, value in headers.items()]
-    own = [b"Host: " + host.encode(), b"Connection: close"]
+    # Invariant: the length is stated as it was counted: a name that this host takes for it may be none for that one.
+    length = [b"Content-Length: " + lengths[0]] if lengths else []
+    own = [b"Host: " + host.encode(), b"Connection: close", *length]
     return _Request(b"\r\n".join([request, *own, *added, *kept, b"", b""]), int(lengths[0]) if lengths else 0)
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a header as servers compare it; some take an underscore for a hyphen."""
-    return name.lower().replace("_", "-")
+    """Return the name of a header as servers compare it; some take an underscore, or more, for a hyphen."""
+    return re.sub(r"[^a-z0-9]", "-", name.lower())
 
 
 @functools.cache

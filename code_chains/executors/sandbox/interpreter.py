@@ -5,16 +5,21 @@ Run as a script, it prints those of the interpreter that runs it, as JSON.
 
 from __future__ import annotations
 
-import glob
+import functools
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
 
 START_TIMEOUT_S = 60
+
+
+_MODULE = re.compile(r"\w+(?:\.py|(?:\..*)?\.(?:so|pyd))?")
+"""Names of files and folders that can be imported."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,25 @@ class Interpreter:
 
     def has(self, module: str) -> bool:
         """Return whether a package or module is installed, without importing anything."""
-        names = (module, f"{module}.py", f"{module}.*.so", f"{module}.*.pyd")
-        return any(glob.glob(os.path.join(glob.escape(path), name)) for path in self.paths for name in names)
+        return any(module in _modules_in(path, _changed_at(path)) for path in self.paths)
+
+
+def _changed_at(path: str) -> int:
+    """Return when a folder was changed, in nanoseconds; 0 if there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+@functools.lru_cache(maxsize=32)
+def _modules_in(path: str, changed_at: int) -> frozenset[str]:
+    """Return the packages and modules in a folder, read once until it changes."""
+    try:
+        names = os.listdir(path)
+    except OSError:
+        return frozenset()
+    return frozenset(name.partition(".")[0] for name in names if _MODULE.fullmatch(name))
 
 
 def this(packages: tuple[str, ...] = ()) -> Interpreter:

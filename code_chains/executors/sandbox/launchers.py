@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from code_chains.errors import IsolationError
+from code_chains.errors import ExecutorError, IsolationError
+from code_chains.executors.guest.wire import SHORTAGES
 from code_chains.executors.sandbox.interpreter import Interpreter, executable
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
@@ -42,18 +43,23 @@ SYSTEM_PREFIXES = {"/", "/usr", "/usr/local"}
 CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")
 WASM_PYTHON = (3, 12)
 """The oldest Python that eryx has packages for."""
-CHECK_TIMEOUT_S = 5.0
-TRY_NAMESPACES = """
+CHECK_TIMEOUT_S = 30.0
+REFUSED = 77
+"""Exit code of the check if the kernel refuses. Invariant: whatever else ends it, as an error of Python, is no finding."""
+TRY_NAMESPACES = f"""
 import os, sys
 sys.path.insert(0, sys.argv[1])
-import namespaces
-namespaces.unshare_all()
-namespaces.mount(None, "/", None, namespaces.MS_REC | namespaces.MS_PRIVATE)
-namespaces.mount("tmpfs", "/tmp", "tmpfs", 0)
-child = os.fork()
-if not child:
-    namespaces.mount("proc", "/proc", "proc", 0)
-    os._exit(0)
+try:
+    import namespaces
+    namespaces.unshare_all()
+    namespaces.mount(None, "/", None, namespaces.MS_REC | namespaces.MS_PRIVATE)
+    namespaces.mount("tmpfs", "/tmp", "tmpfs", 0)
+    child = os.fork()
+    if not child:
+        namespaces.mount("proc", "/proc", "proc", 0)
+        os._exit(0)
+except OSError as error:
+    os._exit(1 if error.errno in {SHORTAGES} else {REFUSED})
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 START_CODE = (
@@ -254,30 +260,65 @@ def has_privileges() -> bool:
 
 @cache
 def may_make_namespaces() -> bool:
-    """Return whether a process of this user can make namespaces; a process of its own tries what the sandbox needs."""
+    """Return whether a process of this user can make namespaces; a process of its own tries what the sandbox needs.
+
+    Raises:
+        ExecutorError: That could not be found out now. Invariant: only a refusal of the kernel lowers the level.
+    """
     if not sys.platform.startswith("linux") or lacking_call():
         return False
     commands = [[executable(), "-I", "-S", "-c", TRY_NAMESPACES, str(PACKAGE_FOLDER / "sandbox")]]
     if bubblewrap := shutil.which("bwrap"):
         commands.append([bubblewrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"])
-    return any(map(_succeeds, commands))
+    failures = list[ExecutorError]()
+    for command in commands:
+        try:
+            if _succeeds(command):
+                return True
+        except ExecutorError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return False
 
 
 def lacking_call() -> str:
-    """Return which system call this kernel lacks that each level of the sandbox needs, as gVisor's does; empty if none."""
+    """Return which system call this kernel lacks that each level of the sandbox needs, as gVisor's does; empty if none.
+
+    Raises:
+        ExecutorError: That could not be found out now.
+    """
     try:
         os.close(os.pidfd_open(os.getpid()))
-    except OSError:
+    except OSError as error:
+        if error.errno in SHORTAGES:
+            raise _undecided(str(error)) from error
         return "pidfd_open"
     return ""
 
 
+def names_shortage(text: str) -> bool:
+    """Return whether what a process said before its end is that the machine lacked something for the moment."""
+    return any(os.strerror(number) in text for number in SHORTAGES)
+
+
 def _succeeds(command: list[str]) -> bool:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=CHECK_TIMEOUT_S, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0
+        done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _undecided(str(error)) from error
+    is_refusal = done.returncode == REFUSED or (command[0] != executable() and done.returncode == 1)
+    if done.returncode and (not is_refusal or names_shortage(done.stderr)):
+        raise _undecided(done.stderr.strip()[-200:] or f"the check ended with code {done.returncode}")
+    return not done.returncode
+
+
+def _undecided(reason: str) -> ExecutorError:
+    return ExecutorError(
+        f"Whether this system lets the sandbox make namespaces could not be found out: {reason}. The machine may be"
+        " busy: try again, or name an executor.",
+        is_retryable=True,
+    )
 
 
 def needed_python() -> str:

@@ -7,13 +7,12 @@ import threading
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, IsolationError
 from code_chains.executors.guest.sandbox.config import RunLimits, WorkerConfig
 from code_chains.executors.limits import Limits
 from code_chains.executors.sandbox.canary import Canary
-from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.interpreter import Interpreter
 from code_chains.executors.sandbox.launchers import (
     CACHE_FOLDER,
@@ -25,12 +24,15 @@ from code_chains.executors.sandbox.launchers import (
     webassembly,
 )
 from code_chains.executors.sandbox.libraries import count_libraries
-from code_chains.executors.sandbox.network import Destination, EgressProxy, hosts_file
 from code_chains.executors.sandbox.pool import Pool
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.worker import Worker, WorkerSpec
 from code_chains.executors.waiting import Wait
-from code_chains.state import Isolation, Level
+from code_chains.records import Isolation, Level
+
+if TYPE_CHECKING:
+    from code_chains.executors.sandbox.fork import Fork
+    from code_chains.executors.sandbox.network import Destination, EgressProxy
 
 START_TIMEOUT_S = 120.0
 """Seconds that a worker may take to start with its libraries."""
@@ -85,8 +87,8 @@ class SandboxProvider:
     """Provides sandboxes whose isolation was proven.
 
     Invariants: a fork leaves `acquire` only after its probe, or that of another fork of its template, reported the required
-    isolation. A launcher is replaced by a
-    weaker one only while none is proven yet, and never by one below `min_isolation`.
+    isolation. A launcher is replaced by a weaker one only while none is proven yet, for what it said or its probe found, and
+    never for its time, for what the machine lacks for the moment, or by one below `min_isolation`.
 
     Args:
         settings: What sandboxes are like.
@@ -154,7 +156,7 @@ class SandboxProvider:
                 fork.close()
                 continue
             failures[fork.worker.spec.launcher] += 1
-            reason, is_temporary = self._give_up(fork), fork.is_temporary
+            reason, is_temporary = self._give_up(fork), fork.is_temporary or not fork.failure
         raise self._unavailable(reason, is_temporary=is_temporary)
 
     def warm_up(self) -> None:
@@ -179,7 +181,7 @@ class SandboxProvider:
         fork.close()
         if not fork.is_temporary:  # Otherwise neither the worker nor the launcher is to blame.
             self.pool.drop()
-            if fork.root is None:
+            if fork.root is None and fork.failure:
                 self._fall_back(fork)
         if fork.failure is None:
             return f"it took more than {START_TIMEOUT_S:g} seconds to start"
@@ -206,6 +208,8 @@ class SandboxProvider:
 
     def _open_network(self, fork: Fork) -> None:
         if self.settings.network:
+            from code_chains.executors.sandbox.network import EgressProxy
+
             with self._lock:
                 self._proxy = self._proxy or EgressProxy(self.settings.network)
             fork.connect(self._proxy.open)
@@ -278,6 +282,8 @@ class SandboxProvider:
     # -- the worker ------------------------------------------------------------------------------------------
 
     def _make_fork(self, worker: Worker) -> Fork:
+        from code_chains.executors.sandbox.fork import Fork
+
         return Fork(worker, self.settings.limits.output_bytes, self.settings.limits.artifacts_bytes)
 
     def _make_spec(self) -> WorkerSpec:
@@ -313,16 +319,19 @@ class SandboxProvider:
             "frozen_at": settings.frozen_at,
             "limits": run_limits(limits),
         }
-        hosts = hosts_file(settings.network)
-        return WorkerSpec(
+        spec = WorkerSpec(
             self.launcher,
             settings.python,
             config,
             environment,
             settings.min_idle,
-            hosts,
             commands=settings.commands,
         )
+        if not settings.network:
+            return spec
+        from code_chains.executors.sandbox.network import hosts_file
+
+        return replace(spec, hosts=hosts_file(settings.network))
 
 
 def _level(isolation: Isolation) -> Level:

@@ -11,19 +11,21 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from code_chains.errors import ExecutorError, InputError
-from code_chains.executors.guest.wire import MAX_DESCRIPTORS
+from code_chains.executors.guest.wire import MAX_DESCRIPTORS, WALL_FACTOR
+from code_chains.executors.inputs import VARIABLES_REMEDY, check_code, files_on_disk
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Closing, Program
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.libraries import imported_libraries
-from code_chains.executors.sandbox.tables import label_of, write_table
-from code_chains.executors.sandbox.tool_server import ToolServer, describe_tools
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.values import check_variables, pack_value, transfer_kind
-from code_chains.inputs import VARIABLES_REMEDY, check_code, files_on_disk
-from code_chains.state import Execution
+from code_chains.records import Execution
+
+if TYPE_CHECKING:
+    from code_chains.executors.sandbox.tool_server import ToolServer
 
 with contextlib.suppress(ImportError):  # Windows has none.
     import fcntl
@@ -40,15 +42,27 @@ class Request(Closing):
         program: The program with its inputs.
         limits: The limits of the run.
         is_harness: Whether this is a test harness, which calls the program at the other end of its channel.
+        is_tested: Whether it is such a program.
+
+    Attributes:
+        seconds: The limit of time.
+        peer: The tests of the program, after whose end it is not waited for.
+        is_closed: Whether it has ended.
 
     Raises:
         InputError: An input is invalid.
         ExecutorError: This process has too many files open.
     """
 
-    def __init__(self, program: Program, limits: Limits, *, is_harness: bool = False) -> None:
+    def __init__(
+        self, program: Program, limits: Limits, *, is_harness: bool = False, is_tested: bool = False
+    ) -> None:
         self._stack, self._channel, self._deadline = ExitStack(), list[int](), program.deadline
         self._limits, self._calls = limits, program.tool_calls
+        # The limits of time hold for each test; both processes have one for all of them.
+        self.seconds: float = limits.seconds * (2 * WALL_FACTOR if is_harness or is_tested else 1)
+        self.peer: Request | None = None
+        self.is_closed = False
         self._tool_server: ToolServer | None = None
         try:
             code, values = check_code(program.code), program.variables or {}
@@ -68,25 +82,23 @@ class Request(Closing):
             self.imported: set[str] | None = (
                 imported if imported is None or not tables else {*imported, "pandas"}
             )
-            self._tables = [
-                self._memory_file(partial(write_table, kind, values[name])) for name, kind in tables.items()
-            ]
+            self._tables, described = self._write_tables(tables, values)
             body = {
                 "code": code,
                 "is_harness": is_harness,
-                "tools": describe_tools(self._calls, values, limits),
+                "seconds": limits.seconds,
+                "tools": None if self._calls is None else describe_tools(self._calls, values, limits),
                 "return_value": program.return_value and not is_harness,
                 "stdin": program.stdin,
                 "variables": packed,
-                "tables": {
-                    name: {"kind": kind, "label": label_of(kind, values[name])}
-                    for name, kind in tables.items()
-                },
+                "tables": described,
             }
             self._body = self._memory_file(lambda target: target.write(json.dumps(body).encode()))
             with files_on_disk(program.files) as paths:
                 self.files: dict[str, int] = {name: self._open(name, path) for name, path in paths.items()}
             if self._calls is not None:
+                from code_chains.executors.sandbox.tool_server import ToolServer
+
                 self._tool_server = self._stack.enter_context(ToolServer(self._calls, limits))
         except OSError as error:
             self.close()
@@ -99,8 +111,9 @@ class Request(Closing):
 
     @property
     def extra_seconds(self) -> float:
-        """How long the host may work on calls of the program, during which its clock stands still."""
-        return min(self._calls.max_busy_seconds, MAX_EXTRA_SECONDS) if self._calls else 0.0
+        """How long the program may take beyond a run's limit: for several tests, and while the host works on its calls."""
+        busy = self._calls.max_busy_seconds if self._calls else 0.0
+        return min(self.seconds - self._limits.seconds + busy, MAX_EXTRA_SECONDS)
 
     @property
     def size(self) -> int:
@@ -136,6 +149,20 @@ class Request(Closing):
     def connect(self, incoming: int, outgoing: int) -> None:
         """Connect the program to another one, by descriptors to read from and write to, which are closed once sent."""
         self._channel = [incoming, outgoing]
+
+    def _write_tables(
+        self, tables: Mapping[str, str], values: Mapping[str, Any]
+    ) -> tuple[list[int], dict[str, Any]]:
+        """Return the descriptors of files with the tables, and how the program reads them."""
+        if not tables:
+            return [], {}
+        from code_chains.executors.sandbox.tables import label_of, write_table
+
+        files = [self._memory_file(partial(write_table, kind, values[name])) for name, kind in tables.items()]
+        labels = {
+            name: {"kind": kind, "label": label_of(kind, values[name])} for name, kind in tables.items()
+        }
+        return files, labels
 
     def _memory_file(self, write: Callable[[BinaryIO], object]) -> int:
         """Return the descriptor of a sealed file in memory."""
@@ -184,5 +211,17 @@ class Request(Closing):
 
     def close(self) -> None:
         """Close the descriptors; the sandbox has its own."""
+        self.is_closed = True
         self._close_channel()
         self._stack.close()
+
+
+def describe_tools(calls: ToolCalls[Any], variables: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """Return what a program is told of its tools.
+
+    Raises:
+        InputError: A variable has the name of a tool.
+    """
+    calls.toolbox.check_variables(variables)
+    signatures = [signature.to_dict() for signature in calls.toolbox.signatures.values()]
+    return {"signatures": signatures, "max_bytes": limits.tool_message_bytes}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import replace
 from typing import Any
 
 from code_chains.errors import ExecutorError
+from code_chains.executors.guest.wire import OUT_OF_TIME
 from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import RunOutcome, counted, limit_reached, reported_outcome
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.records import signal_name
-from code_chains.state import ErrorReport, Execution
+from code_chains.records import ErrorReport, Execution, signal_name
 
 LOST_THREADS = (
     "A library that has threads of its own, such as polars, may have waited for them: they ended when an earlier run of"
@@ -69,7 +68,7 @@ def _outcome(fork: Fork, limits: Limits, ending: dict[str, Any]) -> RunOutcome:
     has_ended_well = was_left or not ending.get("exit")
     if has_ended_well and fork.pipes.result is not None and (outcome := reported_outcome(fork.pipes.result)):
         return outcome
-    if ending.get("signal") == signal.SIGXCPU:
+    if ending.get("signal") in OUT_OF_TIME:
         return limit_reached(limits, "timeout")
     if ending.get("signal"):
         message = f"The program was killed by {signal_name(ending['signal'])}."

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from code_chains.errors import ExecutorError, InputError, SessionError
 from code_chains.executors.base import discard
@@ -21,14 +21,14 @@ from code_chains.executors.sandbox.provider import SandboxProvider
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.results import build_execution
 from code_chains.executors.sandbox.runs import GRACE_S, await_program
-from code_chains.executors.sandbox.tool_server import Reply, open_sandbox_calls
+from code_chains.executors.tool_calls import GivenTools, ToolCalls
 from code_chains.executors.waiting import Operation, Wait, drive
-from code_chains.state import Execution
-from code_chains.toolbox import Toolbox, ToolCalls
+from code_chains.records import Execution
+
+if TYPE_CHECKING:
+    from code_chains.executors.sandbox.tool_server import Reply
 
 T = TypeVar("T")
-Tools = Toolbox | Sequence[Any] | None
-"""What programs may call: LangChain tools, or typed functions."""
 Check = Callable[[Execution], object]
 
 
@@ -76,7 +76,11 @@ class SandboxSession(ProcessSession):
         # Cancelling it while it waits for a slot of the executor leaves the state unchanged.
         return self._exclusive(self._run(program), self._limiter)
 
-    def _open_calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Reply] | None:
+    def _open_calls(
+        self, tools: GivenTools, loop: asyncio.AbstractEventLoop | None
+    ) -> ToolCalls[Reply] | None:
+        from code_chains.executors.sandbox.tool_server import open_sandbox_calls
+
         return open_sandbox_calls(tools, self._limits, loop)
 
     def check_size(self, size: int) -> None:

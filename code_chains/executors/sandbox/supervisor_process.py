@@ -12,7 +12,7 @@ from typing import Any
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest import wire
 from code_chains.executors.sandbox.worker import Worker
-from code_chains.state import Isolation
+from code_chains.records import Isolation
 
 
 class SupervisorProcess:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from code_chains.analysis.well_known_imports import USUAL_PACKAGES
-from code_chains.executors.sandbox.network import Destination
+from code_chains.executors.distributions import USUAL_PACKAGES
 from code_chains.executors.sandbox.provider import SandboxProvider
+
+if TYPE_CHECKING:
+    from code_chains.executors.sandbox.network import Destination
 
 
 def describe_surroundings(provider: SandboxProvider, packages: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -28,9 +28,9 @@ from code_chains.executors.guest.wire import FRAME_HEADER, Json, frame
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Closing
 from code_chains.executors.sandbox.tables import label_of, write_table
+from code_chains.executors.tool_calls import PendingCall, ToolCallError, ToolCalls
 from code_chains.executors.tools import open_tool_calls, read_call
 from code_chains.executors.values import MAX_VARIABLE_ITEMS, transfer_kind
-from code_chains.toolbox import PendingCall, ToolCallError, ToolCalls
 
 MAX_OUTBOX_BYTES = 1 << 16
 """While so much waits to be read by the program, nothing more is read from it."""
@@ -51,21 +51,6 @@ def open_sandbox_calls(
     """Return the calls of one sandboxed run, whose results are messages; see `open_tool_calls`."""
     encode = partial(encode_reply, max_bytes=limits.tool_message_bytes)
     return open_tool_calls(tools, limits, encode, loop)
-
-
-def describe_tools(
-    calls: ToolCalls[Any] | None, variables: Mapping[str, Any], limits: Limits
-) -> dict[str, Any] | None:
-    """Return what a program is told of its tools; None without any.
-
-    Raises:
-        InputError: A variable has the name of a tool.
-    """
-    if calls is None:
-        return None
-    calls.toolbox.check_variables(variables)
-    signatures = [signature.to_dict() for signature in calls.toolbox.signatures.values()]
-    return {"signatures": signatures, "max_bytes": limits.tool_message_bytes}
 
 
 def encode_reply(value: Any, max_bytes: int) -> Reply:

@@ -173,6 +173,11 @@ class Worker:
         return is_gone or self._forks >= MAX_FORKS or time.monotonic() - self._started > MAX_AGE_S
 
     @property
+    def was_killed(self) -> bool:
+        """Whether the kernel has killed it for want of memory, or another process did; launchers have numbers for that."""
+        return self._process.poll() in (-signal.SIGKILL, 0x80 | signal.SIGKILL, -signal.SIGKILL & 0xFF)
+
+    @property
     def log_tail(self) -> str:
         """The end of its log, in one line."""
         with contextlib.suppress(OSError):

@@ -12,18 +12,18 @@ from typing import Any
 from code_chains.errors import (
     check_int,
 )
+from code_chains.executors.inputs import files_on_disk
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.remote_executor import RemoteExecutor
 from code_chains.executors.runner import Program
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.executors.wasm.pool import Call, InstancePool
 from code_chains.executors.wasm.requests import WasmRequest, open_wasm_calls
 from code_chains.executors.wasm.runtime import check_installed
 from code_chains.executors.wasm.session import WasmSession
-from code_chains.inputs import files_on_disk
-from code_chains.state import Execution
-from code_chains.toolbox import ToolCalls
+from code_chains.records import Execution
 
 MAX_QUEUED, QUEUE_TIMEOUT_S = 1000, 60.0
 

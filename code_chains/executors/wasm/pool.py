@@ -15,7 +15,7 @@ from code_chains.executors.remote.external import PROBE, canary, isolation
 from code_chains.executors.waiting import drive
 from code_chains.executors.wasm.instance import Instance
 from code_chains.executors.wasm.runtime import runtime
-from code_chains.state import Isolation
+from code_chains.records import Isolation
 
 Taken = tuple[Instance, Isolation]
 """A process that runs nothing, and what a probe found in it."""

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import ExecutorError
+from code_chains.executors.blocking_tools import wait_for
 from code_chains.executors.guest.wire import FRAME_HEADER, frame
+from code_chains.executors.inputs import check_code
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.supervised import execution_of
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.tool_server import Reply, begin_call, encode_reply, read_request
+from code_chains.executors.tool_calls import ToolCallError, ToolCalls
 from code_chains.executors.tools import open_tool_calls
 from code_chains.executors.values import pack_variables, transfer_kind
 from code_chains.executors.wasm.instance import Answers, Instance
-from code_chains.inputs import check_code
-from code_chains.state import ErrorReport, Execution, Isolation
-from code_chains.toolbox import ToolCallError, ToolCalls
-from code_chains.toolbox.blocking import wait_for
+from code_chains.records import ErrorReport, Execution, Isolation
 
 TOOL, PEER = "t", "p"
 """Kinds of what programs say: to tools, and to their tests or the program that these test."""

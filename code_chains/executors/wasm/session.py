@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import ExecutorError, SessionError
+from code_chains.executors.inputs import files_on_disk
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import objections, rejected
 from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.runner import Program
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.executors.wasm.instance import Instance
 from code_chains.executors.wasm.pool import InstancePool
 from code_chains.executors.wasm.requests import WasmRequest, open_wasm_calls
-from code_chains.inputs import files_on_disk
-from code_chains.state import Execution, Isolation
+from code_chains.records import Execution, Isolation
 from code_chains.temporary import process_folder
-from code_chains.toolbox import ToolCalls
 
 CHANGED = "a program of it showed something else when it was run again; what it had made is lost"
 

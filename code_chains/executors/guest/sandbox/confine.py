@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from ..kernel.syscalls import call, libc
-from ..wire import Json
+from ..wire import SHORTAGES, Json
 from .config import RunLimits
 
 SPARE_FILES = 1024
@@ -155,17 +155,24 @@ def can_open(path: str, flags: int) -> bool:
     """Return whether a file can be opened."""
     try:
         os.close(os.open(path, flags | os.O_CLOEXEC))
-    except OSError:
-        return False
+    except OSError as error:
+        return is_undecided(error)
     return True
 
 
 def succeeds(action: Callable[[], object]) -> bool:
     try:
         action()
-    except OSError:
-        return False
+    except OSError as error:
+        return is_undecided(error)
     return True
+
+
+def is_undecided(error: OSError) -> bool:
+    """Raise an error that comes of a shortage, and so says nothing of what is closed; return False for any other."""
+    if error.errno in SHORTAGES:
+        raise error
+    return False
 
 
 def connect(port: int) -> None:
@@ -179,12 +186,12 @@ def can_send_to(path: str, kind: int, make: Callable[[int, int], Sequence[socket
     """Return whether a socket with a path can be reached from a socket that needs no connection."""
     try:
         sockets = make(socket.AF_UNIX, kind)
-    except OSError:
-        return False
+    except OSError as error:
+        return is_undecided(error)
     try:
         sockets[0].sendto(b"", path)
-    except OSError:
-        return False
+    except OSError as error:
+        return is_undecided(error)
     finally:
         for end in sockets:
             end.close()

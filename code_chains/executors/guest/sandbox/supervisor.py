@@ -77,7 +77,7 @@ class Supervisor:
         self._has_ended_well = self._is_collected = self._is_clear = False
         if self._root < 0:
             self._root = filesystem.make(config)
-            self._fresh = folders.state(self._root) if config["namespaces"] else None
+            self._fresh = folders.state(self._root, config["visible"]) if config["namespaces"] else None
         entries = filesystem.entries(self._root) if config["namespaces"] else 0
         listening = loopback.listen(config["network"])
         shared_bytes, threads, is_proven = 0, config["threads"], False

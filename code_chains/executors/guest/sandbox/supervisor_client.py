@@ -275,7 +275,7 @@ class SupervisorClient:
         room = self._limits["artifacts"] if ended["ok"] or not self._is_session else 0
         frame = self._pipes.result or {}
         peak = frame.get("peak")
-        reason = "timeout" if ended["signal"] == signal.SIGXCPU else ended["reason"]
+        reason = "timeout" if ended["signal"] in wire.OUT_OF_TIME else ended["reason"]
         if self._pipes.violation in ("output", "timeout"):
             reason = self._pipes.violation
         return {
