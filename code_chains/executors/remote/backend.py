@@ -16,18 +16,17 @@ from code_chains.executors.remote.protocol_sandbox import (
     ProtocolSandbox,
     RunFolder,
     SandboxProtocol,
-    is_backend,
 )
 from code_chains.executors.remote.remote_executor import RemoteExecutor
 from code_chains.executors.remote.remote_run import CAN_TALK, RemoteRun, connect, connected_runs
 from code_chains.executors.remote.server_link import LostServerError, ServerLink
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.tool_server import open_sandbox_calls
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.waiting import Operation, blocking
-from code_chains.state import PROBED, Execution
-from code_chains.toolbox import ToolCalls
+from code_chains.records import PROBED, Execution
 
-__all__ = ["BackendExecutor", "SandboxProtocol", "is_backend"]
+__all__ = ["BackendExecutor", "SandboxProtocol"]
 
 
 class BackendExecutor(RemoteExecutor):

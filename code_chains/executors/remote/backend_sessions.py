@@ -19,9 +19,9 @@ from code_chains.executors.remote.server_link import LostServerError, ServerLink
 from code_chains.executors.remote.supervised import is_confined, is_lost
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.tool_server import open_sandbox_calls
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.waiting import Operation, blocking, drive
-from code_chains.state import Execution, Isolation
-from code_chains.toolbox import ToolCalls
+from code_chains.records import Execution, Isolation
 
 _IDLE = "it was idle"
 IDLE_GRACE_S = 1.0

@@ -1,27 +1,21 @@
-"""The executor that creates and deletes a sandbox at a service by its name: the table of services is here."""
+"""The executor that creates and deletes a sandbox at a service by its name; `registry` has the table of services."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable, Collection, Mapping
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors.limits import Limits
+from code_chains.executors.registry import HOSTED, load
 from code_chains.executors.remote.backend import BackendExecutor
 from code_chains.executors.remote.cloud_sandbox import CloudSandbox
 from code_chains.executors.remote.cloud_service import Service
-from code_chains.executors.remote.daytona import DaytonaService
-from code_chains.executors.remote.e2b import E2BService
-from code_chains.executors.remote.modal import ModalService
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, ProtocolSandbox, RunFolder, SandboxProtocol
-from code_chains.state import PROBED
+from code_chains.records import PROBED
 
-SERVICES: Mapping[str, type[Service]] = MappingProxyType(
-    {service.name: service for service in (E2BService, ModalService, DaytonaService)}
-)
 CREATE_S = 60.0
 """Seconds that a service may take to create a sandbox, besides those to answer."""
 T = TypeVar("T")
@@ -70,10 +64,10 @@ class CloudExecutor(BackendExecutor):
         max_sessions: int = 8,
         session_timeout: float = 900.0,
     ) -> None:
-        if service not in SERVICES:
-            raise ConfigurationError("service", service, f"one of {', '.join(map(repr, SERVICES))}")
+        if service not in HOSTED:
+            raise ConfigurationError("service", service, f"one of {', '.join(map(repr, HOSTED))}")
         run_limits = limits if isinstance(limits, Limits) else Limits()
-        self._service = SERVICES[service](options or {})
+        self._service: Service = load(HOSTED[service])(options or {})
         run_seconds = math.ceil(run_limits.seconds + GRACE_S)
         self._sandbox = CloudSandbox(self._service, network=network, run_seconds=run_seconds)
         self._tests_sandbox = CloudSandbox(self._service, network=False, run_seconds=run_seconds)

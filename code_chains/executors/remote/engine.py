@@ -14,6 +14,7 @@ from typing import Any
 
 from code_chains._version import __version__
 from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.executors.guest.wire import SHORTAGES
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.stdio import SERVER, StdioExecutor
 
@@ -21,6 +22,8 @@ ENGINES = ("docker", "podman")
 IMAGE: str = f"code-chains:{__version__}"
 """What `code-chains image build` makes: this version of the library, with the libraries of its extra `data`."""
 BASE = "python:3.13-slim"
+MIN_MEMORY, MEMORY_FACTOR, MAX_PROCESSES = 1 << 30, 8, 4096
+"""Bytes of the server, runs whose memory fits into the container besides, and processes of all."""
 _ASK_TIMEOUT_S = 10.0
 _EXTRA = "data"
 _OF_EXTRA = re.compile(r"extra\s*==\s*['\"](\w+)['\"]")
@@ -39,8 +42,9 @@ WORKDIR /home/programs
 class EngineExecutor(StdioExecutor):
     """Run programs in the kernel sandbox inside a container of Docker or Podman: on macOS, on Windows, and as a second wall.
 
-    One container serves all runs, without a network and with the image of `code-chains image build`; it is removed when
-    the executor is closed or its process ends. Everything else is as with `SandboxExecutor`, of which it is a copy.
+    One container serves all runs, without a network or capabilities, with limits of memory and processes, and with the
+    image of `code-chains image build`; it is removed when the executor is closed or its process ends. Everything else is
+    as with `SandboxExecutor`, of which it is a copy.
 
     Args:
         engine: `docker` or `podman`.
@@ -69,7 +73,9 @@ class EngineExecutor(StdioExecutor):
     ) -> None:
         if engine not in ENGINES:
             raise ConfigurationError("engine", engine, "'docker' or 'podman'")
+        memory = MIN_MEMORY + MEMORY_FACTOR * (limits or Limits()).memory_bytes
         isolation = ["--network=none", "--security-opt=no-new-privileges", "--pull=never"]
+        isolation += ["--cap-drop=ALL", f"--pids-limit={MAX_PROCESSES}", f"--memory={memory}"]
         command = [engine, "run", "--rm", "--interactive", *isolation, *options, image, "python3", *SERVER]
         super().__init__(command, limits=limits, max_sessions=max_sessions)
         self.engine: str = engine
@@ -87,17 +93,23 @@ class EngineExecutor(StdioExecutor):
 
 @functools.cache
 def ready_engine() -> str | None:
-    """Return an engine that answers and has the image; None if there is none. It is asked once in a process."""
+    """Return an engine that answers and has the image; None if there is none. It is asked once in a process.
+
+    Raises:
+        ExecutorError: It did not answer in time.
+    """
     return next(filter(_has_image, filter(shutil.which, ENGINES)), None)
 
 
 def _has_image(engine: str) -> bool:
+    command = [engine, "image", "inspect", IMAGE]
     try:
-        done = subprocess.run(
-            [engine, "image", "inspect", IMAGE], capture_output=True, timeout=_ASK_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+        done = subprocess.run(command, capture_output=True, timeout=_ASK_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, OSError) and error.errno not in SHORTAGES:
+            return False
+        message = f"Whether {engine} has the image is unknown: {error}. Try again, or name an executor."
+        raise ExecutorError(message, is_retryable=True) from error
     return done.returncode == 0
 
 

@@ -23,7 +23,7 @@ from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
 from code_chains.executors.sandbox.canary import shared_memory
 from code_chains.executors.sandbox.provider import ALLOWED_VARIABLES
-from code_chains.state import PROBED, Isolation, Level
+from code_chains.records import PROBED, Isolation, Level
 from code_chains.temporary import process_folder
 
 PROBE = """
@@ -32,6 +32,8 @@ import json
 def closed(attempt):
     try:
         attempt()
+    except (TimeoutError, MemoryError):
+        return False
     except Exception:
         return True
     return False

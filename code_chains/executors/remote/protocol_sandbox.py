@@ -15,12 +15,12 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from hashlib import sha256
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from code_chains.callbacks.redaction import printable
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import MAX_SHOWN_CHARS, PROBE, canary, check_required, isolation
 from code_chains.executors.remote.supervised import execution_of, find_report, parse_line
-from code_chains.state import Execution, Isolation
+from code_chains.records import Execution, Isolation
+from code_chains.records.printable import printable
 
 PARENT = "/tmp"  # noqa: S108 - the sandbox's own
 GRACE_S = 5.0

@@ -23,7 +23,7 @@ from code_chains.executors.remote.external import ExternalExecutor, check_requir
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, TIMED_OUT, ProtocolSandbox, RunFolder
 from code_chains.executors.remote.server import SERVE, server_bundle
 from code_chains.executors.remote.supervised import is_lost, max_report, timed_out
-from code_chains.state import PROBED, Execution, Isolation
+from code_chains.records import PROBED, Execution, Isolation
 
 MAX_SESSIONS = 1000
 

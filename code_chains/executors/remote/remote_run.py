@@ -20,9 +20,9 @@ from code_chains.executors.remote.server_link import Channel, Clock, ServerLink
 from code_chains.executors.remote.stdio_connection import Request
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.tool_server import ToolServer
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.waiting import Operation, Wait, blocking
-from code_chains.state import Execution
-from code_chains.toolbox import ToolCalls
+from code_chains.records import Execution
 
 CAN_TALK: bool = hasattr(select, "poll")
 TESTS_SECONDS = 120.0
@@ -74,7 +74,7 @@ class RemoteRun:
     def _watched(
         self, execute: Callable[[RemoteRun], Execution], cancel: Callable[[], object]
     ) -> Operation[Execution]:
-        waiter = self._waiter = Request()
+        waiter = self._waiter = Request(output_bytes=self.limits.output_bytes)
         future: Future[Execution] = Future()
         future.add_done_callback(lambda _: waiter.end({}))
         threading.Thread(target=fulfil, args=(future, partial(execute, self)), daemon=True).start()

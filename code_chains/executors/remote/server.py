@@ -8,13 +8,13 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from code_chains.executors.inputs import check_code, files_on_disk
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.supervised import GUEST_FOLDER
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.provider import run_limits
-from code_chains.executors.sandbox.tool_server import describe_tools
+from code_chains.executors.sandbox.request import describe_tools
 from code_chains.executors.values import pack_variables
-from code_chains.inputs import check_code, files_on_disk
 
 SERVER_FILES = {f"guest/{path.relative_to(GUEST_FOLDER)}": path for path in GUEST_FOLDER.rglob("*.py")}
 """What is copied into a sandbox: the kernel sandbox's own supervisor with all that it uses, and the server of runs."""
@@ -80,7 +80,7 @@ def request_bundle(program: Program, limits: Limits, *, is_harness: bool = False
         "code": check_code(program.code),
         "variables": pack_variables(program.variables),
         "tables": {},
-        "tools": describe_tools(program.tool_calls, program.variables or {}, limits),
+        "tools": program.tool_calls and describe_tools(program.tool_calls, program.variables or {}, limits),
         "is_harness": is_harness,
         "return_value": program.return_value and not is_harness,
         "stdin": program.stdin,

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from code_chains.callbacks.redaction import printable
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest.reports import sign
 from code_chains.executors.limits import Limits
@@ -29,7 +28,8 @@ from code_chains.executors.remote.protocol_sandbox import (
 )
 from code_chains.executors.remote.server import SERVE, server_bundle
 from code_chains.executors.remote.supervised import max_report
-from code_chains.state import Isolation
+from code_chains.records import Isolation
+from code_chains.records.printable import printable
 
 LAUNCH_REQUESTS = 3
 """Requests that a start takes."""

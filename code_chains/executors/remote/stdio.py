@@ -8,11 +8,9 @@ import os
 import select
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
-
-from langchain_core.tools import BaseTool
 
 from code_chains.errors import (
     EXECUTOR_CLOSED,
@@ -24,23 +22,26 @@ from code_chains.errors import (
     check_int,
 )
 from code_chains.executors.base import Executor, discard
+from code_chains.executors.guest.wire import WALL_FACTOR
+from code_chains.executors.inputs import check_code, files_on_disk
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.process_session import ProcessSession
-from code_chains.executors.remote.stdio_connection import Connection, Request
-from code_chains.executors.remote.stdio_frames import Json, encode, pack_values
+from code_chains.executors.remote.stdio_connection import Connection, Reply, Request
+from code_chains.executors.remote.stdio_frames import Blobs, Json, pack_values
+from code_chains.executors.remote.supervised import claimed_execution
 from code_chains.executors.runner import Program
+from code_chains.executors.tool_calls import ToolCalls
 from code_chains.executors.tools import open_tool_calls
 from code_chains.executors.waiting import Operation, Wait, blocking, drive
-from code_chains.inputs import check_code, files_on_disk
-from code_chains.state import Execution
-from code_chains.toolbox import ToolCalls
-from code_chains.toolbox.signatures import effect_of, schema_of
+from code_chains.records import Execution
 
 SERVER = ("-m", "code_chains.executors.remote.stdio_server")
 """What Python runs at the other end."""
-STALLED_S = 120.0
+STALLED_S = 80.0
 """Seconds beyond its limit that a run may take to wait for others and to be reported."""
-CALLS_INTERVAL_S = 0.2
+SILENT_S = 20.0
+"""Seconds without any sign of life of the server, which gives one every few seconds."""
+CALLS_INTERVAL_S, CHECK_INTERVAL_S = 0.2, 5.0
 CAN_POLL: bool = hasattr(select, "poll")
 
 
@@ -121,63 +122,87 @@ class StdioExecutor(Executor):
         connection = yield from blocking(self._connect)
         return (yield from self.run_on(connection, program))
 
-    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Json] | None:
+    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Reply] | None:
         return open_tool_calls(tools, self.limits, partial(_encode_result, self.limits), loop)
 
     def _tested(self, program: Program, tests: str) -> Operation[tuple[Execution, Execution]]:
         connection = yield from blocking(self._connect)
-        message = {**self._message(program), "op": "tests", "tests": check_code(tests)}
-        calls, seconds = program.tool_calls, 2 * self.limits.seconds
-        done = yield from self.exchange(connection, message, calls, seconds=seconds)
-        program_run, tests_run = map(_execution, done if isinstance(done, list) else ())
-        return _with_calls(program_run, calls), tests_run
+        more = {"op": "tests", "tests": check_code(tests)}
+        seconds = 2 * WALL_FACTOR * self.limits.seconds
+        tested, ran = yield from self._runs(connection, program, more, seconds)
+        return tested, dataclasses.replace(ran, tool_calls=())
 
     def run_on(self, connection: Connection, program: Program, session: int = 0) -> Operation[Execution]:
         """Run a program over a connection, in a session if one is named."""
-        message = {**self._message(program), "op": "run", "session": session}
-        done = yield from self.exchange(connection, message, program.tool_calls, seconds=self.limits.seconds)
-        return _with_calls(_execution(done), program.tool_calls)
+        more = {"op": "run", "session": session}
+        (execution,) = yield from self._runs(connection, program, more, self.limits.seconds)
+        return execution
 
-    def _message(self, program: Program) -> Json:
+    def _runs(
+        self, connection: Connection, program: Program, more: Json, seconds: float
+    ) -> Operation[list[Execution]]:
+        """Return the records of what a request runs: of a program, or of one and its tests."""
+        calls, request = program.tool_calls, Request(program.tool_calls, self.limits.output_bytes)
+        build = partial(self._message, program, more)
+        reports = yield from self._answer(connection, request, build, calls, seconds=seconds)
+        count = 2 if more["op"] == "tests" else 1
+        if not isinstance(reports, list) or len(reports) != count:
+            raise ExecutorError("The server returned a malformed record of a run.")
+        records = partial(_records, reports, request.blobs, self.limits)
+        executions: list[Execution] = yield from blocking(records)  # It may take long to build them.
+        return [_with_calls(execution, calls) for execution in executions]
+
+    def _message(self, program: Program, more: Json) -> tuple[Json, Blobs]:
+        blobs = Blobs()
         with files_on_disk(program.files) as paths:
-            files = {name: encode(path.read_bytes()) for name, path in paths.items()}
-        toolbox = program.tool_calls.toolbox if program.tool_calls else None
-        names = toolbox.names if toolbox else ()
-        return {
+            files = {name: blobs.add(path.read_bytes()) for name, path in paths.items()}
+        signatures = program.tool_calls.toolbox.signatures.values() if program.tool_calls else ()
+        message = {
             "code": check_code(program.code),
             "files": files,
-            "variables": pack_values(program.variables),
+            "variables": pack_values(program.variables, blobs),
             "stdin": program.stdin,
             "return_value": program.return_value,
-            "tools": [_definition(toolbox[name]) for name in names] if toolbox else [],
+            "tools": [{**signature.to_dict(), "effect": signature.effect} for signature in signatures],
             "discards": program.check is discard,
             "seconds": min(MAX_SECONDS, program.deadline - time.monotonic()),
         }
+        return {**message, **more}, blobs
 
-    def exchange(
-        self,
-        connection: Connection,
-        message: Json,
-        calls: ToolCalls[Json] | None = None,
-        *,
-        seconds: float = 0.0,
-    ) -> Operation[Any]:
-        """Send a request, and return what the server answers.
+    def exchange(self, connection: Connection, message: Json, *, seconds: float = 0.0) -> Operation[Any]:
+        """Send a request without files, and return what the server answers.
 
         Raises:
             ExecutorError: The server ended, stalled, or says that it failed.
         """
-        request = Request(calls)
+        return (
+            yield from self._answer(connection, Request(), lambda: (message, Blobs()), None, seconds=seconds)
+        )
+
+    def _answer(
+        self,
+        connection: Connection,
+        request: Request,
+        build: Callable[[], tuple[Json, Blobs]],
+        calls: ToolCalls[Reply] | None,
+        *,
+        seconds: float,
+    ) -> Operation[Any]:
+        """Send what is built for a request, in a thread, and return what the server answers."""
         connection.register(request)
         try:
-            yield from blocking(partial(connection.send, {**message, "id": request.number}), connection.close)
             started = time.monotonic()
+            yield from blocking(
+                partial(connection.upload, request, build), partial(request.end, {"failed": "lost"})
+            )
             while not request.is_done():
-                spent = time.monotonic() - started - (calls.busy_seconds if calls else 0.0)
-                if spent > seconds + STALLED_S:
-                    connection.fail(f"nothing came for {STALLED_S:.0f} seconds")
+                now = time.monotonic()
+                left = seconds + STALLED_S + (calls.busy_seconds if calls else 0.0) - (now - started)
+                silence = now - max(started, connection.heard_at)
+                if left <= 0 or silence > SILENT_S:
+                    connection.fail(f"no answer came in {now - started:.0f} seconds")
                     break
-                yield from self._wait(request, CALLS_INTERVAL_S if calls else seconds + STALLED_S - spent)
+                yield from self._wait(request, CALLS_INTERVAL_S if calls else min(left, CHECK_INTERVAL_S))
                 connection.abandon_overdue(request)
             return request.outcome()
         finally:
@@ -243,7 +268,7 @@ class StdioSession(ProcessSession):
         execution = yield from self._executor.run_on(connection, program, self._key)
         return (yield from self._checked(execution, program.check, partial(self._call, "rollback")))
 
-    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Json] | None:
+    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Reply] | None:
         return open_tool_calls(tools, self._limits, partial(_encode_result, self._limits), loop)
 
     def _opened(self) -> Operation[Connection]:
@@ -269,7 +294,8 @@ class StdioSession(ProcessSession):
     def _call(self, method: str, *words: str) -> Operation[None]:
         connection = yield from self._opened()
         message = {"op": "change", "method": method, "words": words, "session": self._key}
-        state = yield from self._executor.exchange(connection, message, seconds=self._limits.seconds)
+        said = yield from self._executor.exchange(connection, message, seconds=self._limits.seconds)
+        state = said if isinstance(said, dict) else {}
         self.has_lost_threads = state.get("has_lost_threads") is True
         if state.get("alive") is not True:
             self._end("it was idle for too long, or its process was killed")
@@ -281,35 +307,27 @@ class StdioSession(ProcessSession):
         self._end_reason = self._end_reason or reason
 
 
-def _definition(tool: BaseTool) -> Json:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "schema": schema_of(tool),
-        "effect": effect_of(tool),
-    }
-
-
-def _encode_result(limits: Limits, value: Any) -> Json:
-    packed = pack_values({"value": value})
-    size = len(packed["value"]["data"]) * 3 // 4
+def _encode_result(limits: Limits, value: Any) -> Reply:
+    blobs = Blobs()
+    packed = pack_values({"value": value}, blobs)
+    size = len(blobs[0])
     if size > limits.tool_message_bytes:
         raise ValueError(f"it takes {size:,} bytes, and {limits.tool_message_bytes:,} are allowed")
-    return packed
+    return packed, blobs
 
 
-def _execution(done: Any) -> Execution:
-    """Return the record of a run.
+def _records(reports: Sequence[Any], blobs: Blobs, limits: Limits) -> list[Execution]:
+    """Return the records of runs.
 
     Raises:
-        ExecutorError: What came is none.
+        ExecutorError: What came are none.
     """
     try:
-        return Execution.from_dict(done)
-    except (ValueError, TypeError) as error:
+        return [claimed_execution(report, blobs, limits) for report in reports]
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         raise ExecutorError("The server returned a malformed record of a run.") from error
 
 
-def _with_calls(execution: Execution, calls: ToolCalls[Json] | None) -> Execution:
+def _with_calls(execution: Execution, calls: ToolCalls[Reply] | None) -> Execution:
     """Return a record with the calls as they were made here, whatever the server says of them."""
     return execution if calls is None else dataclasses.replace(execution, tool_calls=calls.records)

@@ -5,29 +5,43 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
+import json
 import os
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from code_chains import errors
-from code_chains.callbacks.redaction import printable
 from code_chains.errors import ExecutorError
+from code_chains.executors.guest.tools import BYTES_PER_ITEM
 from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import MAX_SECONDS, Limits
-from code_chains.executors.remote.stdio_frames import HEADER, Json, frame
-from code_chains.executors.remote.supervised import max_report
-from code_chains.toolbox import PendingCall, ToolCallError, ToolCalls
+from code_chains.executors.remote.stdio_frames import HEADER, Blobs, Json, Writer, divide
+from code_chains.executors.remote.supervised import MAX_REPORT_ITEMS, as_text
+from code_chains.executors.tool_calls import PendingCall, ToolCallError, ToolCalls
+from code_chains.executors.tools import read_call
+from code_chains.records.printable import printable
 
 START_TIMEOUT_S = 120.0
 """Seconds until the server says that it is ready."""
 END_TIMEOUT_S = 5.0
+MAX_GUIDANCE_CHARS = 20_000
+MAX_UPLOADS = 4
+"""Requests with their files that wait at a time until the server takes them."""
+MAX_UNASKED, PART_BYTES = 10_000, 1 << 20
+"""Frames one after the other that belong to no request, and bytes that are read at once."""
+MAX_EXCESS_CHARS, MIN_PART_CHARS = 64 << 20, 1000
+"""Output beyond the limit at which a run is given up, and what each part of it counts as at least."""
+_CHECK_INTERVAL_S = 0.2
 _FAILURES = ("InputError", "SessionError", "OverloadedError", "IsolationError")
 _MAX_MESSAGE_CHARS = 2000
+
+
+Reply = tuple[Json, Blobs]
+"""What a tool returned, as JSON with its data."""
 
 
 class Request:
@@ -35,15 +49,19 @@ class Request:
 
     Args:
         calls: The calls of tools that its program may make.
+        output_bytes: Characters of live output that are taken.
 
     Attributes:
         number: Names it.
         ended: Set once there is an outcome.
         pending: The calls in progress, by their numbers.
+        blobs: The data of its answer.
     """
 
-    def __init__(self, calls: ToolCalls[Json] | None = None) -> None:
-        self.calls: ToolCalls[Json] | None = calls
+    def __init__(self, calls: ToolCalls[Reply] | None = None, output_bytes: int = 0) -> None:
+        self.calls: ToolCalls[Reply] | None = calls
+        self.blobs: Blobs = Blobs()
+        self._room = output_bytes
         self.number: int = 0
         self.ended: threading.Event = threading.Event()
         self.pending: dict[int, PendingCall] = {}
@@ -73,15 +91,24 @@ class Request:
         return "".join(parts)
 
     def add(self, part: str) -> None:
-        """Take output of the program."""
+        """Take output of the program, as far as there is room.
+
+        Raises:
+            ValueError: It does not end.
+        """
+        text = as_text(part)
         with self._lock:
-            self._parts.append(part)
+            if self._room > 0:
+                self._parts.append(text[: self._room])
+            self._room -= len(text) if text and self._room > 0 else max(len(text), MIN_PART_CHARS)
+            if self._room < -MAX_EXCESS_CHARS:
+                raise ValueError("output without an end")
         self._wake()
 
-    def end(self, answer: Json) -> None:
+    def end(self, answer: Json, blobs: Blobs | None = None) -> None:
         """Take the outcome; the first one counts."""
         if not self.ended.is_set():
-            self._answer = answer
+            self._answer, self.blobs = answer, blobs or Blobs()
             self.ended.set()
             self._wake()
 
@@ -93,8 +120,10 @@ class Request:
         """
         if "failed" not in self._answer:
             return self._answer.get("done")
-        name, message = self._answer["failed"], printable(str(self._answer.get("message")))
-        message = message[:_MAX_MESSAGE_CHARS]
+        name, said = self._answer["failed"], self._answer.get("message")
+        message = (
+            printable(said[:_MAX_MESSAGE_CHARS]) if isinstance(said, str) else "The server gave no reason."
+        )
         if name in _FAILURES:
             raise getattr(errors, name)(message)
         raise ExecutorError(message, is_retryable=name == "lost")
@@ -128,22 +157,32 @@ class Connection:
     """
 
     def __init__(self, command: list[str], limits: Limits) -> None:
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._command, self._pid = command, os.getpid()
-        self._max_bytes = max_report(limits) + 6 * limits.tool_message_bytes
+        self._max_json = 12 * limits.output_bytes + 6 * limits.tool_message_bytes + (1 << 20)
+        self._max_items = MAX_REPORT_ITEMS + limits.tool_message_bytes // BYTES_PER_ITEM
+        self._tool_bytes, self._max_calls, self._unasked = (
+            limits.tool_message_bytes,
+            limits.tool_concurrency,
+            0,
+        )
+        self._max_data = limits.artifacts_bytes + limits.tool_message_bytes + (1 << 20)
+        self._uploads = threading.Semaphore(MAX_UPLOADS)
         self._numbers, self._session_keys = itertools.count(1), itertools.count(1)
         self._requests: dict[int, Request] = {}
+        # Invariant: it guards the table of requests alone, and is never held during input or output.
         self._lock = threading.Lock()
-        self._reason = ""
+        self._reason, self._last_words, self.heard_at = "", b"", time.monotonic()
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
         except OSError as error:
-            self._errors.close()
             raise ExecutorError(f"{command[0]} cannot be started: {error.strerror}. Install it.") from error
         greeting = Request()
         self._requests[0] = greeting
+        self._writer = Writer(self._process.stdin, self.fail)
+        self._listener = threading.Thread(target=self._listen, daemon=True, name="code-chains-stderr")
+        self._listener.start()
         self._thread = threading.Thread(target=self._read, daemon=True, name="code-chains-stdio")
         self._thread.start()
         # The application limits calls itself, as only it knows how long an approval takes.
@@ -158,7 +197,8 @@ class Connection:
             raise
         finally:
             self.forget(greeting)
-        self.guidance: str = printable(str(hello["guidance"]))
+        said = hello.get("guidance") if isinstance(hello, dict) else ""
+        self.guidance: str = printable(said[:MAX_GUIDANCE_CHARS]) if isinstance(said, str) else ""
 
     @property
     def is_alive(self) -> bool:
@@ -182,22 +222,32 @@ class Connection:
         with self._lock:
             self._requests.pop(request.number, None)
         if not request.is_done():
-            self.tell({"op": "cancel", "id": request.number})
+            self.send({"op": "cancel", "id": request.number})
         request.close()
 
-    def send(self, message: Json) -> None:
-        """Send a message; a server that is gone is noticed by the thread that reads."""
-        data, stream = frame(message), self._process.stdin
-        with self._lock, suppress(OSError, ValueError):
-            assert stream is not None
-            stream.write(data)
-            stream.flush()
+    def send(self, message: Json, blobs: Sequence[bytes] = ()) -> None:
+        """Send a message, without waiting for anybody; a server that is gone is noticed by the threads."""
+        self._writer.put(message, blobs)
 
     def tell(self, message: Json) -> None:
-        """Send a message that needs no answer, without waiting for a server that reads nothing."""
-        threading.Thread(
-            target=self.send, args=({"id": next(self._numbers), **message},), daemon=True
-        ).start()
+        """Send a request without waiting for its answer."""
+        self.send({"id": next(self._numbers), **message})
+
+    def upload(self, request: Request, build: Callable[[], tuple[Json, Blobs]]) -> None:
+        """Send a request with its files, as soon as there is room; it blocks, and reads the files itself.
+
+        Raises:
+            InputError: The request is invalid.
+        """
+        while not self._uploads.acquire(timeout=_CHECK_INTERVAL_S):
+            if self._reason or request.is_done():
+                return
+        try:
+            message, blobs = build()
+        except BaseException:
+            self._uploads.release()
+            raise
+        self._writer.put({**message, "id": request.number}, blobs, self._uploads.release)
 
     def fail(self, reason: str) -> None:
         """End the server and all requests."""
@@ -214,23 +264,27 @@ class Connection:
         """End the server, which ends with its input. Idempotent."""
         if self._pid != os.getpid():
             return
-        self._reason = self._reason or "it was closed"
-        with suppress(OSError, ValueError):
-            assert self._process.stdin is not None
-            self._process.stdin.close()
+        self._reason, end = self._reason or "it was closed", time.monotonic() + END_TIMEOUT_S
+        self._writer.end(END_TIMEOUT_S)
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_TIMEOUT_S)
+            self._process.wait(max(0.0, end - time.monotonic()))
         self.fail(self._reason)
         self._thread.join(END_TIMEOUT_S)
 
     def _said(self) -> str:
         """Return the last lines of what the command wrote to its standard error."""
-        with suppress(OSError, ValueError):
-            size = self._errors.seek(0, os.SEEK_END)
-            self._errors.seek(max(0, size - _MAX_MESSAGE_CHARS))
-            text = printable(self._errors.read().decode(errors="replace").strip())
-            return f" It said: {text}" if text else ""
-        return ""
+        if self._process.poll() is not None:
+            self._listener.join(_CHECK_INTERVAL_S)
+        text = printable(self._last_words.decode(errors="replace").strip())
+        return f" It said: {text}" if text else ""
+
+    def _listen(self) -> None:
+        """Keep the end of what the command writes to its standard error."""
+        stream = self._process.stderr
+        assert stream is not None
+        with suppress(OSError, ValueError), stream:
+            while part := os.read(stream.fileno(), 1 << 16):
+                self._last_words = (self._last_words + part)[-_MAX_MESSAGE_CHARS:]
 
     # -- the thread that reads -------------------------------------------------------------------------------
 
@@ -239,44 +293,66 @@ class Connection:
         assert stream is not None
         try:
             while stream:
-                self._take(self._message(stream))
+                self._take(*self._frame(stream))
         except EOFError:
             self.fail("it ended")
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except Exception as error:
             self.fail(f"what it sent cannot be read ({error})")
         finally:
             self._process.wait()  # Invariant: whatever ended this thread has killed it.
             stream.close()
-            self._errors.close()
-            with suppress(OSError, ValueError):
-                assert self._process.stdin is not None
-                self._process.stdin.close()
+            self._writer.end(0)
 
-    def _message(self, stream: BinaryIO | Any) -> Json:
-        (size,) = HEADER.unpack(_exactly(stream, HEADER.size))
-        if size > self._max_bytes:
-            raise ValueError(f"{size:,} bytes at once")
-        message = parse(_exactly(stream, size))
+    def _frame(self, stream: IO[bytes]) -> tuple[int, bytes, bytes]:
+        number, size, data_size = HEADER.unpack(self._exactly(stream, HEADER.size))
+        if size > self._max_json or data_size > self._max_data:
+            raise ValueError(f"{size + data_size:,} bytes at once")
+        return number, self._exactly(stream, size), self._exactly(stream, data_size)
+
+    def _exactly(self, stream: IO[bytes], size: int) -> bytes:
+        """Read so many bytes; each part of them is a sign of life, as a link may be slow."""
+        parts = []
+        while size:
+            parts.append(stream.read(min(size, PART_BYTES)))
+            if not parts[-1]:
+                raise EOFError
+            size -= len(parts[-1])
+            self.heard_at = time.monotonic()
+        return b"".join(parts)
+
+    def _take(self, number: int, text: bytes, data: bytes) -> None:
+        with self._lock:
+            request = self._requests.get(number)
+        if request is None:  # It is a sign of life, or nobody waits for it any more.
+            self._unasked += 1
+            if self._unasked > MAX_UNASKED:
+                raise ValueError("too much that nobody asked for")
+            return
+        self._unasked = 0
+        try:
+            self._read_message(request, text, data)
+        except Exception as error:  # Such as one for want of memory, or of threads.
+            request.end({"failed": "malformed", "message": f"What the server sent cannot be read ({error})."})
+            self.send({"op": "cancel", "id": number})
+
+    def _read_message(self, request: Request, text: bytes, data: bytes) -> None:
+        message = parse(text, self._max_items)
         if not isinstance(message, dict):
             raise TypeError("no object")
-        return message
-
-    def _take(self, message: Json) -> None:
-        with self._lock:
-            request = self._requests.get(message["id"])
-        if request is None:
-            return
-        if isinstance(part := message.get("part"), str):
-            request.add(part)
+        if "part" in message:
+            request.add(message["part"])
         elif "call" in message:
             self._begin(request, message)
         else:
-            request.end(message)
+            request.end(message, divide(message, data))
 
     def _begin(self, request: Request, message: Json) -> None:
-        number, name, arguments = message["call"], message["name"], message["arguments"]
-        if request.calls is None or type(number) is not int or not isinstance(arguments, Mapping):
+        number, name = message["call"], message["name"]
+        arguments = read_call(json.dumps(message["arguments"]).encode(), 6 * self._tool_bytes)
+        if request.calls is None or type(number) is not int or type(arguments) is not dict:
             raise TypeError("a call of a tool that nobody offered")
+        if number in request.pending or len(request.pending) >= self._max_calls:
+            raise ValueError(f"more than {self._max_calls} calls at a time")
         try:
             pending = request.calls.begin(str(name), arguments)
         except ToolCallError as error:
@@ -293,27 +369,29 @@ class Connection:
     def _call(self, request: Request, number: int, pending: PendingCall) -> None:
         assert request.calls is not None
         try:
-            answer: Json = {"value": request.calls.call(pending)}
+            packed, blobs = request.calls.call(pending)
         except ToolCallError as error:
-            answer = {"error": str(error)}
-        self._finish(request, number, answer)
+            self._finish(request, number, {"error": str(error)})
+        else:
+            self._finish(request, number, {"value": packed}, blobs)
 
     def _call_on_loop(self, request: Request, number: int, pending: PendingCall) -> None:
         assert request.calls is not None
         assert request.calls.loop is not None
         try:
             future = asyncio.run_coroutine_threadsafe(request.calls.acall(pending), request.calls.loop)
-            answer: Json = {"value": future.result()}
+            packed, blobs = future.result()
         except (ToolCallError, RuntimeError, asyncio.CancelledError) as error:
-            answer = {"error": str(error)}
-        self._finish(request, number, answer)
+            self._finish(request, number, {"error": str(error)})
+        else:
+            self._finish(request, number, {"value": packed}, blobs)
 
-    def _finish(self, request: Request, number: int, answer: Json) -> None:
+    def _finish(self, request: Request, number: int, answer: Json, blobs: Sequence[bytes] = ()) -> None:
         if request.pending.pop(number, None) is not None:  # Otherwise it was abandoned.
-            self._reply(request, number, answer)
+            self._reply(request, number, answer, blobs)
 
-    def _reply(self, request: Request, number: int, answer: Json) -> None:
-        self.send({"op": "reply", "id": request.number, "call": number, **answer})
+    def _reply(self, request: Request, number: int, answer: Json, blobs: Sequence[bytes] = ()) -> None:
+        self.send({"op": "reply", "id": request.number, "call": number, **answer}, blobs)
 
     def abandon_overdue(self, request: Request) -> None:
         """Give up calls that take too long."""
@@ -322,10 +400,3 @@ class Connection:
             is_due = pending.deadline <= now and request.pending.pop(number, None) is not None
             if is_due and request.calls:
                 self._reply(request, number, {"error": str(request.calls.abandon(pending))})
-
-
-def _exactly(stream: Any, size: int) -> bytes:
-    data: bytes = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    return data

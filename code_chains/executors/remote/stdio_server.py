@@ -7,29 +7,31 @@ standard error.
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
+import math
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
-from langchain_core.tools import StructuredTool
-
 from code_chains.errors import CodeChainsError, ExecutorError
+from code_chains.executors.approval import ApproveTools, ToolRequest
 from code_chains.executors.base import Session, discard
 from code_chains.executors.limits import Limits
-from code_chains.executors.remote.stdio_frames import HEADER, Json, frame, unpack_values
+from code_chains.executors.remote.stdio_frames import HEADER, Blobs, Json, Writer, divide, unpack_values
+from code_chains.executors.remote.supervised import report_of
 from code_chains.executors.runner import RUN_DEADLINE, Runner
 from code_chains.executors.sandbox.executor import SandboxExecutor
+from code_chains.executors.signatures import Signature
 from code_chains.executors.strongest import strongest_kernel_sandbox
-from code_chains.state import Execution
-from code_chains.toolbox import ToolCallError
+from code_chains.executors.tool_calls import ToolCallError
+from code_chains.records import Execution
 
 _LIMIT = 1 << 20
+BEAT_S = 3.0
+"""Seconds between signs of life."""
 
 
 class Server:
@@ -40,12 +42,12 @@ class Server:
     """
 
     def __init__(self, output: BinaryIO) -> None:
-        self._output = output
+        self._writer = Writer(output, lambda reason: os._exit(1))
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._replies: dict[tuple[int, int], asyncio.Future[Json]] = {}
+        self._replies: dict[tuple[int, int], asyncio.Future[tuple[Json, Blobs]]] = {}
         self._sessions: dict[int, Session] = {}
         self._executor: SandboxExecutor
-        self._operations: dict[str, Callable[[Json], Awaitable[Any]]] = {
+        self._operations: dict[str, Callable[[Json, Blobs, Blobs], Awaitable[Any]]] = {
             "run": self._run,
             "tests": self._test,
             "open": self._open,
@@ -58,75 +60,85 @@ class Server:
         reader = asyncio.StreamReader(_LIMIT)
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        settings = await _receive(reader)
-        if settings is None:
+        received = await _receive(reader)
+        if received is None:
             return
+        beats = asyncio.create_task(self._beat())
         try:
-            self._executor = strongest_kernel_sandbox(limits=Limits(**settings["limits"]))
+            self._executor = strongest_kernel_sandbox(limits=Limits(**received[0]["limits"]))
             with self._executor:
                 self._send({"id": 0, "done": {"guidance": self._executor.guidance}})
-                while (message := await _receive(reader)) is not None:
-                    self._take(message)
+                while (received := await _receive(reader)) is not None:
+                    self._take(*received)
                 for task in self._tasks.values():
                     task.cancel()
                 await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         except CodeChainsError as error:
             self._send({"id": 0, **_failure(error)})
+        finally:
+            beats.cancel()
+            self._writer.end(BEAT_S)
 
-    def _take(self, message: Json) -> None:
+    async def _beat(self) -> None:
+        """Give signs of life, by which a paused server is told from one that computes."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            self._send({"id": 0, "beat": True})
+
+    def _take(self, message: Json, blobs: Blobs) -> None:
         number = message["id"]
         if message["op"] == "cancel":
             if task := self._tasks.get(number):
                 task.cancel()
         elif message["op"] == "reply":
             if reply := self._replies.pop((number, message["call"]), None):
-                reply.set_result(message)
+                reply.set_result((message, blobs))
         else:
-            task = self._tasks[number] = asyncio.create_task(self._answer(message))
+            task = self._tasks[number] = asyncio.create_task(self._answer(message, blobs))
             task.add_done_callback(lambda _: self._tasks.pop(number, None))
 
-    async def _answer(self, message: Json) -> None:
+    async def _answer(self, message: Json, blobs: Blobs) -> None:
+        answer = Blobs()
         try:
-            outcome: Json = {"done": await self._operations[message["op"]](message)}
+            outcome: Json = {"done": await self._operations[message["op"]](message, blobs, answer)}
         except CodeChainsError as error:
             outcome = _failure(error)
         except asyncio.CancelledError:
             outcome = _failure(ExecutorError("The run was cancelled."))
         except Exception as error:  # What is lacking here must not end the runs of others.
             outcome = _failure(ExecutorError(f"{type(error).__name__}: {error}"))
-        self._send({"id": message["id"], **outcome})
+        self._send({"id": message["id"], **outcome}, answer)
 
-    def _send(self, message: Json) -> None:
-        with suppress(BrokenPipeError):
-            self._output.write(frame(message))
-            self._output.flush()
+    def _send(self, message: Json, blobs: Blobs | None = None) -> None:
+        # Invariant: reading never waits for writing, or both sides could wait for each other.
+        self._writer.put(message, blobs or ())
 
     # -- operations ------------------------------------------------------------------------------------------
 
-    async def _run(self, message: Json) -> Json:
+    async def _run(self, message: Json, blobs: Blobs, answer: Blobs) -> list[Json]:
         runner: Runner = self._session(message) if message["session"] else self._executor
         RUN_DEADLINE.set(time.monotonic() + message["seconds"])
-        tools = [self._tool(message["id"], tool) for tool in message["tools"]]
+        tools = self._tools(message)
         check = discard if message["discards"] else None
-        options = {"tools": tools or None, "return_value": message["return_value"], "check": check}
-        async for part in runner.astream(message["code"], **_inputs(message), **options):
+        options = {"tools": tools, "return_value": message["return_value"], "check": check}
+        async for part in runner.astream(message["code"], **_inputs(message, blobs), **options):
             if isinstance(part, Execution):
-                return part.to_dict()
+                return [report_of(part, answer)]
             self._send({"id": message["id"], "part": part})
         raise ExecutorError("The run ended without an outcome.")
 
-    async def _test(self, message: Json) -> list[Json]:
+    async def _test(self, message: Json, blobs: Blobs, answer: Blobs) -> list[Json]:
         RUN_DEADLINE.set(time.monotonic() + message["seconds"])
-        tools = [self._tool(message["id"], tool) for tool in message["tools"]]
+        tools = self._tools(message)
         runs = await self._executor.arun_tests(
-            message["code"], message["tests"], **_inputs(message), tools=tools or None
+            message["code"], message["tests"], **_inputs(message, blobs), tools=tools
         )
-        return [run.to_dict() for run in runs]
+        return [report_of(run, answer) for run in runs]
 
-    async def _open(self, message: Json) -> None:
+    async def _open(self, message: Json, *_: Blobs) -> None:
         self._sessions[message["session"]] = self._executor.session()
 
-    async def _change(self, message: Json) -> Json:
+    async def _change(self, message: Json, *_: Blobs) -> Json:
         """Call a method of a session that takes a name, or nothing."""
         session, words = self._session(message), message["words"]
         methods: dict[str, Callable[..., object]] = {
@@ -141,50 +153,90 @@ class Server:
             del self._sessions[message["session"]]
         return {"alive": session.alive, "has_lost_threads": session.has_lost_threads}
 
-    async def _has_module(self, message: Json) -> bool | None:
+    async def _has_module(self, message: Json, *_: Blobs) -> bool | None:
         return self._executor.has_module(message["name"])
 
     def _session(self, message: Json) -> Session:
         return self._sessions[message["session"]]
 
-    def _tool(self, number: int, tool: Json) -> StructuredTool:
-        call = partial(self._call, number, tool["name"])
-        return StructuredTool(
-            name=tool["name"],
-            description=tool["description"],
-            args_schema=tool["schema"],
-            coroutine=call,
-            metadata={tool["effect"]: True},
-        )
+    def _tools(self, message: Json) -> ForwardedTools | None:
+        """Return the tools that the application offers to a run; None without any."""
+        call = partial(self._call, message["id"])
+        return ForwardedTools(message["tools"], call) if message["tools"] else None
 
-    async def _call(self, number: int, name: str, /, **given_by_program: Any) -> Any:
+    async def _call(self, number: int, name: str, arguments: Json) -> Any:
         """Have the application call its tool."""
         call = max([0, *(other for owner, other in self._replies if owner == number)]) + 1
         reply = self._replies[number, call] = asyncio.get_running_loop().create_future()
-        self._send({"id": number, "call": call, "name": name, "arguments": given_by_program})
-        answer = await reply
+        self._send({"id": number, "call": call, "name": name, "arguments": arguments})
+        answer, blobs = await reply
         if "error" in answer:
             raise ToolCallError(answer["error"])
-        return unpack_values(answer["value"])["value"]
+        return unpack_values(answer["value"], blobs)["value"]
 
 
-def _inputs(message: Json) -> dict[str, Any]:
-    files = {name: base64.b64decode(data) for name, data in message["files"].items()}
-    return {"files": files, "variables": unpack_values(message["variables"]), "stdin": message["stdin"]}
+class ForwardedTools:
+    """Tools of the application, which checks, approves and makes their calls.
+
+    Args:
+        definitions: Their signatures and effects.
+        call: Has the application call one of them.
+    """
+
+    approve: ApproveTools | None = None
+    deadline: float = math.inf
+
+    def __init__(self, definitions: Sequence[Json], call: Callable[[str, Json], Awaitable[Any]]) -> None:
+        self._call = call
+        self.signatures: Mapping[str, Signature] = {
+            one["name"]: Signature.from_dict(one, one["effect"]) for one in definitions
+        }
+
+    def check_variables(self, variables: Iterable[str]) -> None:
+        """Accept them, as the application has checked them."""
+
+    def guard(self) -> ForwardedTools:
+        """Return what accepts every call, as the application checks it."""
+        return self
+
+    def check(self, request: ToolRequest) -> None:
+        """Accept a call."""
+
+    def is_async(self, name: str) -> bool:
+        """Return that each call is awaited."""
+        return True
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Call a tool, where there is no event loop."""
+        return asyncio.run(self.acall(name, arguments))
+
+    async def acall(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Have the application call its tool."""
+        return await self._call(name, arguments)
+
+    def explain(self, error: BaseException) -> str:
+        """Return nothing, as the application says what was wrong."""
+        return ""
+
+
+def _inputs(message: Json, blobs: Blobs) -> dict[str, Any]:
+    files = {name: blobs[number] for name, number in message["files"].items()}
+    variables = unpack_values(message["variables"], blobs)
+    return {"files": files, "variables": variables, "stdin": message["stdin"]}
 
 
 def _failure(error: CodeChainsError) -> Json:
     return {"failed": type(error).__name__, "message": str(error)}
 
 
-async def _receive(reader: asyncio.StreamReader) -> Json | None:
-    """Return the next message; None at the end of the stream."""
+async def _receive(reader: asyncio.StreamReader) -> tuple[Json, Blobs] | None:
+    """Return the next message with its data; None at the end of the stream."""
     try:
-        (size,) = HEADER.unpack(await reader.readexactly(HEADER.size))
+        _, size, data_size = HEADER.unpack(await reader.readexactly(HEADER.size))
         message: Json = json.loads(await reader.readexactly(size))
+        return message, divide(message, await reader.readexactly(data_size))
     except asyncio.IncompleteReadError:
         return None
-    return message
 
 
 def main() -> None:

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import base64
 import hmac
+import math
 import mimetypes
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
-from code_chains.executors.guest.frames import FrameReader
+from code_chains.executors.guest.frames import MAX_ITEMS, MAX_RESULT_BYTES, FrameReader
 from code_chains.executors.guest.reports import reply_proof
 from code_chains.executors.guest.untrusted import parse
+from code_chains.executors.guest.wire import MAX_FRAME_BYTES
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.outcomes import RunOutcome, counted, limit_reached, reported_outcome
-from code_chains.executors.sandbox.artifacts import ArtifactCollector
-from code_chains.records import signal_name
-from code_chains.state import Artifact, ErrorReport, Execution, Isolation
+from code_chains.executors.remote.stdio_frames import Blobs
+from code_chains.executors.sandbox.artifacts import MAX_DEPTH, ArtifactCollector
+from code_chains.records import Artifact, ErrorReport, Execution, Isolation, signal_name
+from code_chains.records.printable import printable
+from code_chains.records.runs import PROBED, Level, Status
 
 MAX_REPORT_ITEMS = 10_000
 """Items of a supervisor's report, most of which name files."""
 LAYERS = ("landlock", "seccomp")
 """What of a sandbox's own kernel may confine programs."""
 _REPORT = '{"report": '
+_MAX_NAME_CHARS, _MAX_LAYERS, _MAX_PART_BYTES = 100, 20, 255
 GUEST_FOLDER = Path(__file__).parents[1] / "guest"
 GUEST_FILES = {f"guest/{path.name}": path for path in GUEST_FOLDER.glob("*.py")}
 """The modules that run a program anywhere."""
@@ -72,28 +77,124 @@ def execution_of(
         return Execution("killed", error=killed, isolation=isolation)
     layers = tuple(name for name in LAYERS if name in report.get("layers", ()))
     message = _read_frame(base64.b64decode(report["result"]), limits)
-    status, error, result = _outcome(report, message, limits)
+    files = [
+        (name, None if data is None else base64.b64decode(data)) for name, data in report.get("files") or ()
+    ]
+    truncated = report["reason"] == "output"
+    claimed = replace(isolation, layers=layers or isolation.layers)
+    return _checked(
+        report, _outcome(report, message, limits), files, message, claimed, limits, truncated=truncated
+    )
+
+
+def claimed_execution(report: Mapping[str, Any], blobs: Sequence[bytes], limits: Limits) -> Execution:
+    """Build the record of a run from what a server of runs claims of it; see `report_of`.
+
+    Args:
+        report: What it claims.
+        blobs: The data that belongs to it.
+        limits: The limits of the run.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError, IndexError: It is malformed.
+    """
+    outcome = reported_outcome(report, get_args(Status))
+    if outcome is None:
+        raise ValueError("no outcome")
+    files = [(name, None if number is None else blobs[number]) for name, number in report["files"]]
+    views = [{"name": "", "media_type": kind, "data": blobs[number]} for kind, number in report["displays"]]
+    return _checked(
+        report,
+        outcome,
+        files,
+        {"views": views},
+        _claimed(report["isolation"]),
+        limits,
+        truncated=report["truncated"] is True,
+    )
+
+
+def report_of(execution: Execution, blobs: Blobs) -> dict[str, Any]:
+    """Return what a server of runs says of one, for `claimed_execution`."""
+    isolation = execution.isolation
+    return {
+        "status": execution.status,
+        "error": None if execution.error is None else execution.error.to_dict(),
+        "result": execution.result,
+        "stdout": execution.stdout,
+        "stderr": execution.stderr,
+        "files": [(artifact.name, blobs.add(artifact.data)) for artifact in execution.artifacts],
+        "displays": [(item.media_type, blobs.add(item.data.encode())) for item in execution.display_data],
+        "seconds": execution.duration,
+        "peak": execution.peak_memory,
+        "truncated": execution.truncated,
+        "isolation": None if isolation is None else isolation.to_dict(),
+    }
+
+
+def _claimed(isolation: Any) -> Isolation | None:
+    """Return what a server says that isolates its programs; nothing of it was probed from here."""
+    if isolation is None:
+        return None
+    level = cast(Level, isolation["level"] if isolation["level"] in get_args(Level) else "none")
+    layers = [printable(str(layer))[:_MAX_NAME_CHARS] for layer in isolation["layers"][:_MAX_LAYERS]]
+    probed = {name: isolation[name] is True for name in PROBED}
+    launcher = printable(str(isolation["launcher"]))[:_MAX_NAME_CHARS]
+    return Isolation(level, f"{launcher} (as claimed)", **probed, layers=tuple(layers))
+
+
+def _checked(
+    report: Mapping[str, Any],
+    outcome: RunOutcome,
+    files: Iterable[tuple[str, bytes | None]],
+    message: Mapping[str, Any],
+    isolation: Isolation | None,
+    limits: Limits,
+    *,
+    truncated: bool,
+) -> Execution:
+    """Build a record of what another machine reports. Invariant: nothing of it is taken that was not checked here."""
+    status, error, result = outcome
+    if len(result or "") > MAX_RESULT_BYTES or (error is not None and _is_long(error)):
+        raise ValueError("its outcome is too long")
     collector = ArtifactCollector(limits.artifacts_bytes)
-    for name, data in report.get("files") or ():
+    for name, data in files:
         if data is None:
             collector.truncated = True
         elif is_plain_name(name):
             media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-            collector.add(Artifact(name, media_type, base64.b64decode(data)))
+            collector.add(Artifact.of(name, media_type, data))
     collector.collect_views(message)
+    stdout, stderr = map(as_text, (report["stdout"], report["stderr"]))
+    seconds = float(report["seconds"])
+    is_long = max(len(stdout), len(stderr)) > limits.output_bytes
     return Execution(
         status,
-        "".join([report["stdout"]]),
-        "".join([report["stderr"]]),
+        stdout[: limits.output_bytes],
+        stderr[: limits.output_bytes],
         result,
         error,
         tuple(collector.artifacts),
         tuple(collector.display_data),
-        duration=min(max(0.0, float(report["seconds"])), MAX_SECONDS),
+        duration=min(max(0.0, seconds), MAX_SECONDS) if math.isfinite(seconds) else 0.0,
         peak_memory=counted(report["peak"]),
-        truncated=report["reason"] == "output" or collector.truncated,
-        isolation=replace(isolation, layers=layers or isolation.layers),
+        truncated=truncated or collector.truncated or is_long,
+        isolation=isolation,
     )
+
+
+def _is_long(error: ErrorReport) -> bool:
+    """Return whether no program can report as much, to which a sandbox may add a sentence."""
+    return len(error.locals) > MAX_ITEMS or len(error.to_json()) > MAX_FRAME_BYTES + (1 << 10)
+
+
+def as_text(text: str) -> str:
+    """Return what a report holds as text, without half characters, which nothing can print.
+
+    Raises:
+        TypeError: It is none.
+    """
+    return "".join([text]).encode(errors="replace").decode()
 
 
 def max_report(limits: Limits) -> int:
@@ -104,7 +205,8 @@ def max_report(limits: Limits) -> int:
 def is_plain_name(name: str) -> bool:
     """Return whether a name is one of a file below the working directory."""
     parts = name.split("/")
-    return name.isprintable() and "\\" not in name and not {"", ".", ".."}.intersection(parts)
+    is_short = len(parts) <= MAX_DEPTH + 1 and all(len(part.encode()) <= _MAX_PART_BYTES for part in parts)
+    return name.isprintable() and is_short and "\\" not in name and not {"", ".", ".."}.intersection(parts)
 
 
 def timed_out(limits: Limits, isolation: Isolation) -> Execution:
