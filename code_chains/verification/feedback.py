@@ -21,6 +21,7 @@ _KINDS |= {"Timeout", "MemoryLimit", "OutputLimit", "ProcessLimit", "DiskLimit"}
 """Kinds of errors that have a meaning without their message."""
 _MAX_TRACEBACK_CHARS, _MAX_OUTPUT_CHARS = 3000, 1000
 _MAX_CALLS, _MAX_CALL_CHARS = 5, 200
+_MAX_PROBLEMS = 20
 
 
 _USE_WHAT_IS_GIVEN = (
@@ -125,12 +126,17 @@ def _lines(code: str) -> list[str]:
 
 
 def _format_problems(outcome: Mapping[str, Any], severity: str, code: str) -> list[str]:
+    lines = code.splitlines()
+    found = [problem for problem in outcome["problems"] if problem.severity == severity]
     formatted = []
-    for problem in outcome["problems"]:
-        if problem.severity == severity:
-            line = _line(code, problem.line)
-            formatted.append(f"- {problem}" + (f", in: {line[:200]}" if line else ""))
-    return formatted
+    for problem in found[:_MAX_PROBLEMS]:
+        line = lines[problem.line - 1].strip() if problem.line and problem.line <= len(lines) else ""
+        formatted.append(f"- {problem}" + (f", in: {line[:200]}" if line else ""))
+    return (
+        [*formatted, f"- and {len(found) - _MAX_PROBLEMS:,} more"]
+        if len(found) > _MAX_PROBLEMS
+        else formatted
+    )
 
 
 def _line(code: str, number: int | None) -> str:

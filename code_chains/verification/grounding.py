@@ -7,9 +7,8 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from code_chains.verification.comparison import Outcome
-from code_chains.verification.letters import folded
-from code_chains.verification.number_words import numbers_in_words
+from code_chains.inputs.text import folded
+from code_chains.verification.number_words import numbers_in_words, stated_in_words
 from code_chains.verification.numbers import NUMBER, Number, normalized, readings, values_in
 from code_chains.verification.values.rounding import asked_decimals
 
@@ -110,6 +109,27 @@ def unsupported_numbers(answer: str, *sources: str) -> list[str]:
     return fewest or []
 
 
+def multiplied_numbers(answer: str, *sources: str) -> list[str]:
+    """Return what an answer multiplies by a word to a number that no source has.
+
+    Example:
+        >>> multiplied_numbers("15 million, or fifteen thousand.", "15"), multiplied_numbers("15 thousand", "15021")
+        (['15 million', '15000'], [])
+    """
+    numbers, found = _SourceNumbers(sources), []
+    for match in itertools.islice(NUMBER.finditer(answer), MAX_TOKENS):
+        number, half = Number(match[0]), 0.5000001 * _last_unit(match[0])
+        after = answer[match.end() : match.end() + _CONTEXT_CHARS]
+        for times, words in _MULTIPLES:
+            word = words.match(after)
+            if word is not None and not numbers.has(number.value * times, half * times):
+                found.append(f"{match[0]}{word[0]}")
+    stated = max(stated_in_words(answer), default=0.0)
+    if stated > _MAX_COUNT and not numbers.has(stated) and any(map(numbers.has, numbers_in_words(answer))):
+        found.append(f"{stated:g}")
+    return [text for text in found if not any(text in source for source in sources)]
+
+
 def places_of_numbers(answer: str, output: str, limit: int) -> dict[str, int | None]:
     r"""Return the line of an output, from 1, that has each of the first numbers of an answer; None if none has it.
 
@@ -165,6 +185,8 @@ def omits_words(answer: str, output: str, query: str) -> bool:
         >>> omits_words("The longest word is falcon.", "Longest: kestrel", "Which word is the longest?")
         True
     """
+    from code_chains.verification.comparison import Outcome
+
     outcome = Outcome.from_text(output[:_MAX_WORDS_CHARS], query)
     words = {folded(word) for word in outcome.words if len(word) > 1 or not word.isascii()}
     if outcome.numbers or not 0 < len(words) <= _MAX_WORDS or words & _TRANSLATED:

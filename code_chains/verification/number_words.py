@@ -88,8 +88,17 @@ _FURTHER = numerals(
     "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas",
     "zero unu doi trei patru cinci șase șapte opt nouă zece unsprezece doisprezece treisprezece paisprezece cincisprezece",
 )
+_HUNDREDS_OF = {
+    word: 100 * number
+    for words in (
+        "cien doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
+        "cem duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos",
+        "cento duecento trecento quattrocento cinquecento seicento settecento ottocento novecento",
+    )
+    for number, word in enumerate(words.split(), 1)
+}
 """Numerals of further languages, which name what is given and nothing else, as some are words of another language, too."""
-_OF_WORDS = {**_FURTHER, **_NUMERALS, **_VALUES}
+_OF_WORDS = {**_FURTHER, **_HUNDREDS_OF, **_NUMERALS, **_VALUES}
 _AND = frozenset(["and", "und", "ën", "y", "e", "et", "och", "en", "dan"])
 _MAX_COMPOUND = 60
 _THOUSAND = 1000.0
@@ -97,7 +106,7 @@ _FACTORS = (10.0, 100.0, _THOUSAND)
 """What a smaller number before it multiplies: `dua puluh`, `zwei hundert`."""
 _CHINESE_DIGITS = "零一二三四五六七八九十"
 _CHINESE_VALUES = {"百": 100.0, "千": 1000.0, "万": 10_000.0, "半": 0.5, "两": 2.0, "兩": 2.0}
-_OF_UNITS = re.compile(r"(?:\d+[百千万]){2,}\d*|(?:\d+[百千万])+\d+")
+_OF_UNITS = re.compile(r"(?<!\d)(?:(?:\d++[百千万]){2,}\d*|\d++[百千万]\d++)")
 _UNIT = re.compile(r"(\d+)([百千万]?)")
 _CHINESE_NUMERAL = re.compile("(二?)十([一二三四五六七八九]?)|([零一二三四五六七八九])")
 

@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple
 
 from code_chains.analysis.dotted_names import words
-from code_chains.analysis.well_known_imports import distribution_of
+from code_chains.executors.distributions import distribution_of
 from code_chains.state import ErrorReport, Execution
 
 _MAX_CHARS = 4000

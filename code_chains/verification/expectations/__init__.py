@@ -1,9 +1,5 @@
 """What a program is expected to do: tests and examples, and the harness that runs them."""
 
-from code_chains.verification.expectations.given import Expectations, expect, expectations_of
+from code_chains._lazy import names_of_stub
 
-__all__ = [
-    "Expectations",
-    "expect",
-    "expectations_of",
-]
+__getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)

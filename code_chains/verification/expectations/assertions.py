@@ -6,7 +6,8 @@ import ast
 import builtins
 import itertools
 
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import names_in, nodes, parse
+from code_chains.analysis.work import walk
 
 
 class Assertions:
@@ -32,11 +33,14 @@ class Assertions:
 
     def are_in(self, tree: ast.AST) -> bool:
         """Return whether something in a tree asserts."""
-        return any(map(self.has, ast.walk(tree)))
+        return any(map(self.has, walk(tree)))
 
 
-BENCH_NAMES = ("_capsys", "_monkeypatch", "_module", "_shown", "_raised")
+PROGRAM_MODULE = "_solution"
+"""What tests call the module of the program, for assignments to its names."""
+BENCH_NAMES = ("_capsys", "_monkeypatch", "_module", "_shown", "_raised", "_program", PROGRAM_MODULE)
 """Names of the harness that tests use once they need no test runner."""
+_IS_CASE = "is_test_case"
 BENCH_ASSERTIONS = ("_shown", "_raised")
 """Functions of the harness that assert what doctests do."""
 
@@ -46,8 +50,18 @@ def _asserts(name: str) -> bool:
 
 
 def is_test_case(node: ast.stmt) -> bool:
-    """Return whether a statement defines a case of unittest, which runs itself."""
-    return isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases)
+    """Return whether a statement defines a case of unittest, which runs itself; see `mark_test_cases`."""
+    return isinstance(node, ast.ClassDef) and getattr(node, _IS_CASE, False)
+
+
+def mark_test_cases(tests: ast.Module) -> None:
+    """Mark the classes that are cases of unittest, also those that derive from others of the tests."""
+    cases = set[str]()
+    for node in tests.body:
+        if isinstance(node, ast.ClassDef):
+            is_case = any("TestCase" in ast.unparse(base) for base in node.bases)
+            setattr(node, _IS_CASE, is_case or bool(cases & names_in(*node.bases)))
+            cases |= {node.name} if is_test_case(node) else set()
 
 
 def names_of(tests: str) -> list[str]:
@@ -61,7 +75,7 @@ def free_names(tests: ast.Module) -> list[str]:
     if not tests.body:
         return []
     used, defined = list[str](), {"output", *BENCH_NAMES, *dir(builtins)}
-    for node in ast.walk(tests):
+    for node in walk(tests):
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
                 used.append(name)

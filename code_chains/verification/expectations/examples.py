@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from code_chains.errors import InputError
 
-_OF_CALLS, _OF_RUNS = {"args", "kwargs", "expected"}, {"stdin", "output", "exact"}
+_OF_CALLS, _OF_RUNS = {"args", "kwargs", "expected", "raises"}, {"stdin", "output", "exact"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def parse_example(example: object) -> Example:
     if (
         isinstance(example, Mapping)
         and example.keys() <= _OF_CALLS | _OF_RUNS
-        and example.keys() & {"expected", "output"}
+        and example.keys() & {"expected", "output", "raises"}
     ):
         return _from_mapping(example)
     if isinstance(example, Sequence) and not isinstance(example, str) and len(example) == 2:
@@ -75,12 +75,21 @@ def _from_mapping(example: Mapping[object, object]) -> Example:
     if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
         raise InputError(f"{example!r:.80} is not an example: args must be a list, and kwargs a mapping.")
     expected = _expected(example["expected"]) if "expected" in example else ""
+    if (raised := _text(example, "raises")) is not None:
+        expected = _exception(raised, example)
     is_run = not example.keys() & _OF_CALLS
     stdin, output = _text(example, "stdin"), _text(example, "output")
     exact = example.get("exact", False)
     if not isinstance(exact, bool) or (exact and output is None):
         raise InputError(f"{example!r:.80} is not an example: exact is True or False, and about the output.")
     return Example(_arguments(args, kwargs), expected, stdin, output, exact, is_run)
+
+
+def _exception(name: str, example: Mapping[object, object]) -> str:
+    kind = vars(builtins).get(name)
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        return name
+    raise InputError(f"{example!r:.80} is not an example: raises must be the name of a built-in exception.")
 
 
 def _text(example: Mapping[object, object], key: str) -> str | None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from code_chains.analysis.parsing import arguments_of, names_in, syntax_tree
-from code_chains.verification.expectations.assertions import BENCH_ASSERTIONS, Assertions, is_test_case
+from code_chains.analysis.work import walk
+from code_chains.verification.expectations.assertions import Assertions, is_test_case
+from code_chains.verification.expectations.dependence import Dependence, asserted
 
 EXACT = "is_exact"
 """The attribute of an assertion for which blanks, capitals and digits count."""
+CAUGHT = "is_caught"
+"""The attribute of an assertion that says that an error was raised as expected."""
 _SYMBOLS = {
     ast.Eq: "==",
     ast.NotEq: "!=",
@@ -29,8 +33,12 @@ SOLUTION = "solution"
 """What tests call the teacher's programs."""
 
 
-def instrumented(tests: ast.Module) -> tuple[ast.Module, list[str]]:
+def instrumented(tests: ast.Module, skipped: Collection[str] = ()) -> tuple[ast.Module, list[str]]:
     """Return the tests with explained assertions, as cases, with the calls of a test runner.
+
+    Args:
+        tests: The tests.
+        skipped: The cases that are left out, by line and name.
 
     Returns:
         The tree, and the names of the functions that assert something, at the numbers under which they say that they ran.
@@ -38,9 +46,9 @@ def instrumented(tests: ast.Module) -> tuple[ast.Module, list[str]]:
     tree = copy.deepcopy(tests)  # Expectations are shared and never mutated.
     tree.body = list(itertools.filterfalse(_is_for_test_runners, tree.body))
     assertions = Assertions(tree)
-    runner = _Runner(tree, assertions)
+    changes = _Instrumentation(assertions, Dependence(tree))
+    runner = _Runner(tree)
     names = _number_functions(tree, assertions)
-    changes = _Instrumentation(assertions)
     body = list[ast.stmt]()
     for node in tree.body:
         source, is_case = ast.unparse(node), assertions.are_in(node)
@@ -48,17 +56,16 @@ def instrumented(tests: ast.Module) -> tuple[ast.Module, list[str]]:
         if isinstance(node, _UNCHANGED):
             body += changed
         else:
-            loops = is_case and isinstance(node, ast.For | ast.While)
-            body.append(_case(source, node.lineno, changed, ends=not is_case, loops=loops))
-    tree.body = [*body, *runner.calls()]
+            body.append(_case(source, node.lineno, changed, ends=not is_case))
+    tree.body = [node for node in (*body, *runner.calls()) if _key(node) not in skipped]
     return ast.fix_missing_locations(_Special().visit(tree)), names
 
 
 class _Runner:
     """Calls what a test runner would call, each test as a case, between what sets it up and what tears it down."""
 
-    def __init__(self, tests: ast.Module, assertions: Assertions) -> None:
-        self._body, self._assertions = tests.body, assertions
+    def __init__(self, tests: ast.Module) -> None:
+        self._body = tests.body
         self._functions = {node.name: node for node in tests.body if isinstance(node, _FUNCTIONS)}
         self._sources = {node: ast.unparse(node) for node in tests.body}
 
@@ -68,8 +75,7 @@ class _Runner:
         for node in self._body:
             if isinstance(node, _FUNCTIONS) and node.name.startswith("test"):
                 before, after = _hooks(self._functions, *_SETUPS), _hooks(self._functions, *_TEARDOWNS)
-                loops = _asserts_in_loops(node, self._assertions)
-                yield self._test(node, node.name, [*before, _call(node, node.name)], after, loops=loops)
+                yield self._test(node, node.name, [*before, _call(node, node.name)], after)
             elif isinstance(node, ast.ClassDef) and is_test_case(node):
                 lines = {item.name: item.lineno for item in node.body if isinstance(item, _FUNCTIONS)}
                 yield from syntax_tree(f"_cases({node.name}, {node.lineno}, {lines!r})").body
@@ -91,19 +97,16 @@ class _Runner:
             if item.name.startswith("test"):
                 call = _call(item, f"_self.{item.name}")
                 name = f"{kind.name}.{item.name}"
-                loops = _asserts_in_loops(item, self._assertions)
                 lines = [f"_self = {kind.name}()", *before, call]
-                yield self._test(kind, name, lines, after, item.lineno, loops=loops)
+                yield self._test(kind, name, lines, after, item.lineno)
         for line in _hooks(methods, "teardown_class", owner=kind.name):
             yield _case(line, kind.lineno, syntax_tree(line).body, ends=True)
 
-    def _test(
-        self, node: ast.stmt, name: str, lines: list[str], after: list[str], line: int = 0, *, loops: bool
-    ) -> ast.stmt:
+    def _test(self, node: ast.stmt, name: str, lines: list[str], after: list[str], line: int = 0) -> ast.stmt:
         steps = lines if not after else ["try:", *_indented(lines), "finally:", *_indented(after)]
         source = self._sources.get(node, name)
         body = syntax_tree("\n".join(steps)).body
-        return _case(source, line or node.lineno, body, name=name, loops=loops)
+        return _case(source, line or node.lineno, body, name=name)
 
 
 _SETUPS, _TEARDOWNS = ("setup_function", "setup"), ("teardown_function", "teardown")
@@ -131,26 +134,27 @@ def _call(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
     return f"{'await ' if isinstance(function, ast.AsyncFunctionDef) else ''}{name}()"
 
 
-def _asserts_in_loops(function: ast.FunctionDef | ast.AsyncFunctionDef, assertions: Assertions) -> bool:
-    """Return whether a test asserts in loops alone, which may go over nothing."""
-    asserting = [node for node in function.body if assertions.are_in(node)]
-    return bool(asserting) and all(isinstance(node, ast.For | ast.While) for node in asserting)
-
-
 def _indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _case(
-    source: str, line: int, body: list[ast.stmt], *, name: str = "", ends: bool = False, loops: bool = False
-) -> ast.stmt:
+def _case(source: str, line: int, body: list[ast.stmt], *, name: str = "", ends: bool = False) -> ast.stmt:
     """Return a statement that runs others as one case; see `executors.guest.bench` for its arguments."""
     name = name or " ".join(source.split())[:_MAX_NAME_CHARS]
-    options = f"ends={ends}, loops={loops}"
-    case = syntax_tree(f"with _case({name!r}, {line}, {source!r}, {options}): pass").body[0]
+    case = syntax_tree(f"with _case({name!r}, {line}, {source!r}, ends={ends}): pass").body[0]
     assert isinstance(case, ast.With)
     case.body = body
     return case
+
+
+def _key(node: ast.stmt) -> str:
+    """Return line and name of a case, by which it can be skipped; empty for other statements."""
+    match node:
+        case ast.With(
+            items=[ast.withitem(ast.Call(ast.Name("_case"), [ast.Constant(name), ast.Constant(line), *_]))]
+        ):
+            return " ".join(map(str, (line, name)))
+    return ""
 
 
 def _as_list(nodes: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
@@ -170,15 +174,16 @@ def _is_for_test_runners(node: ast.stmt) -> bool:
 def _number_functions(tree: ast.Module, assertions: Assertions) -> list[str]:
     """Make each function that asserts record that it was called; return their names, each at its number."""
     names: list[str] = []
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, _FUNCTIONS) and assertions.are_in(node):
             node.body.insert(0, syntax_tree(f"_begun.add({len(names)})").body[0])
             names.append(node.name)
     return names
 
 
-def _counted() -> ast.stmt:
-    return syntax_tree("_count()").body[0]
+def _counted(names: list[str] | None = None) -> ast.stmt:
+    """Return a statement that counts an assertion, which depends on these names, or else on those noted last."""
+    return syntax_tree("_count()" if names is None else f"_count({names!r})").body[0]
 
 
 class _Special(ast.NodeTransformer):
@@ -204,26 +209,49 @@ class _Instrumentation(ast.NodeTransformer):
 
     Args:
         assertions: What asserts.
+        dependence: What assertions depend on.
     """
 
-    def __init__(self, assertions: Assertions) -> None:
-        self._assertions = assertions
+    def __init__(self, assertions: Assertions, dependence: Dependence) -> None:
+        self._assertions, self._dependence = assertions, dependence
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         """Make `assert f(2) == 4` fail with "f(2) gave 5, expected 4", and count it."""
+        if getattr(node, CAUGHT, False):
+            return [_counted()]
+        names = self._dependence.of_assertion(node.test)
         how = "exact" if getattr(node, EXACT, False) else ""
-        return [_counted(), *_asked_first(node.test), self._explain(node, how)]
+        return [*_asked_first(node.test), self._explain(node, how), _counted(names)]
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
         """Count a call such as `np.testing.assert_allclose(…)`."""
-        is_counted = self._assertions.has(node.value) and not _is_of_bench(node.value)
-        return [_counted(), node] if is_counted else node
+        if not isinstance(node.value, ast.Call) or not self._assertions.has(node.value):
+            return node
+        return [node, _counted(self._dependence.of_assertion(*asserted(node.value)))]
 
     def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
-        """Count `with pytest.raises(…)` after its end."""
+        """Count `with pytest.raises(…)` after its end, by the statement that was reached last."""
+        if not any(self._assertions.has(item.context_expr) for item in node.items):
+            self.generic_visit(node)
+            return node
+        self._note_statements(node)
+        return [node, _counted()]
+
+    def visit_Try(self, node: ast.Try) -> ast.Try:
+        """Note the statements of a block that is expected to raise."""
+        if any(getattr(item, CAUGHT, False) for handler in node.handlers for item in handler.body):
+            self._note_statements(node)
+        else:
+            self.generic_visit(node)
+        return node
+
+    def _note_statements(self, node: ast.With | ast.Try) -> None:
+        """Note the names of each statement of a block before it runs."""
+        notes = [syntax_tree(f"_note({self._dependence.of_assertion(item)!r})").body[0] for item in node.body]
+        body, node.body = node.body, []
         self.generic_visit(node)
-        asserts = any(self._assertions.has(item.context_expr) for item in node.items)
-        return [node, _counted()] if asserts else node
+        for note, item in zip(notes, body, strict=True):
+            node.body += [note, *_as_list(self.visit(item))]
 
     def visit_If(self, node: ast.If) -> ast.If:
         """Convert the condition: it asserts nothing, so objects of the program may be true or false."""
@@ -334,10 +362,6 @@ def _passed_names(node: ast.expr) -> Iterable[str]:
     """Return the names that stand for arguments of a call, whose values a reader needs; all of them are bound."""
     arguments = arguments_of(node) if isinstance(node, ast.Call) else []
     return dict.fromkeys(argument.id for argument in arguments if isinstance(argument, ast.Name))
-
-
-def _is_of_bench(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BENCH_ASSERTIONS
 
 
 def _as_condition(test: ast.expr) -> ast.expr:

@@ -6,9 +6,10 @@ import ast
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from code_chains.analysis.parsing import captured_names, names_in, nodes
+from code_chains.analysis.parsing import captured_names, holds, nodes
+from code_chains.analysis.work import walk
 from code_chains.errors import InputError
 
 OUTPUT = "output"
@@ -37,14 +38,15 @@ class DataFlow:
 
     Args:
         tests: The tests.
+        versions: Names of variables that were bound anew; see `dependence.versions`. Others have one name.
     """
 
-    def __init__(self, tests: ast.Module) -> None:
+    def __init__(self, tests: ast.Module, versions: Mapping[ast.Name, str] | None = None) -> None:
         self._sources: dict[str, set[str]] = defaultdict(set)
-        self._tests = tests
-        self._functions = {node.name: node for node in ast.walk(tests) if isinstance(node, _FUNCTIONS)}
+        self._tests, self._versions = tests, versions or {}
+        self._functions = {node.name: node for node in walk(tests) if isinstance(node, _FUNCTIONS)}
         called = {call.func for call in nodes(tests, ast.Call)}
-        for node in ast.walk(tests):
+        for node in walk(tests):
             for targets, values in _bindings(node):
                 self._bind(targets, values)
             if isinstance(node, ast.Call):
@@ -56,8 +58,14 @@ class DataFlow:
 
     def of(self, *parts: ast.AST) -> set[str]:
         """Return all names that some expressions depend on, including their own."""
+        return self._reached(self._names_in(*parts))
+
+    def _names_in(self, *parts: ast.AST) -> set[str]:
+        found = (node for part in parts for node in nodes(part, ast.Name))
+        return {self._versions.get(node, node.id) for node in found}
+
+    def _reached(self, pending: set[str]) -> set[str]:
         reached: set[str] = set()
-        pending = names_in(*parts)
         while pending:
             name = pending.pop()
             if name not in reached:
@@ -72,15 +80,15 @@ class DataFlow:
         return any(name in reached and reached & mine for reached in map(self.of, units))
 
     def _bind(self, targets: Iterable[ast.AST], values: Iterable[ast.AST]) -> None:
-        sources = names_in(*values)
-        for name in names_in(*targets):
+        sources = self._names_in(*values)
+        for name in self._names_in(*targets):
             self._sources[name] |= sources
 
     def _pass(self, call: ast.Call) -> None:
         """Make parameters of a function of the tests depend on the arguments of a call."""
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
         if function := self._functions.get(name):
-            sources = names_in(*call.args, *call.keywords)
+            sources = self._names_in(*call.args, *call.keywords)
             for parameter in _parameters(function.args):
                 self._sources[parameter] |= sources
 
@@ -120,10 +128,10 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.AST], list[ast.AST]]]:
         case ast.withitem() if node.optional_vars is not None:
             yield [node.optional_vars], [node.context_expr]
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            yield [ast.Name(node.name)], [*node.body]
+            yield [ast.Name(node.name)], [*node.body, *node.decorator_list]
             yield _with_defaults(node.args)
         case ast.ClassDef():
-            yield [ast.Name(node.name)], [*node.body]
+            yield [ast.Name(node.name)], [*node.body, *node.bases, *node.decorator_list]
         case ast.Lambda():
             yield _with_defaults(node.args)
         case _:
@@ -137,7 +145,7 @@ def _more_bindings(node: ast.AST) -> Iterator[tuple[list[ast.AST], list[ast.AST]
         case ast.Match():
             yield _named(captured_names(node)), [node.subject]
         case ast.Expr(value=ast.Call() as call):
-            yield _mutated(call), [call]
+            yield mutated(call), [call]
         case ast.Call(func=ast.Attribute(value=receiver, attr=name)) if not name.startswith("assert"):
             yield [receiver], [*node.args, *node.keywords]  # It may keep what it is given, as a list does.
 
@@ -146,7 +154,7 @@ def _named(names: Iterable[str | None]) -> list[ast.AST]:
     return list(map(ast.Name, filter(None, names)))
 
 
-def _mutated(call: ast.Call) -> list[ast.AST]:
+def mutated(call: ast.Call) -> list[ast.AST]:
     """Return what a call on its own may change; an assertion changes nothing."""
     if not isinstance(call.func, ast.Attribute):
         return [*call.args, *call.keywords]
@@ -169,39 +177,47 @@ def _units(node: ast.stmt) -> Iterator[ast.AST]:
         yield from node.items
 
 
-# -- what a question asks for --------------------------------------------------------------------------------
-
-_ASKING = (
-    r"writ\w+|defin\w+|implement\w*|creat\w+|make|build|code|provide|develop|program|schreib\w*|erstell\w*|programmier\w*"
-    r"|escrib\w*|cre\w+|implant\w*|écri\w*|scriv\w*|escrev\w*|напиши\w*|реализуй\w*|определи\w*|создай\w*"
-    r"|[编編][写寫]|[写寫]|[实實][现現]|[定][义義]"
-)
-_BETWEEN = (
-    r"an?|one|the|me|your|own|new|simple|short|small|pure|recursive|python|function|method|class|procedure|called|named"
-    r"|eine[nrs]?|ein|die|der|das|mir|funktion|methode|klasse|namens|una?|la|el|función|funcion|método|clase|llamada"
-    r"|une|le|fonction|méthode|classe|appelée|nommée|il|funzione|metodo|chiamata|uma?|função|método|chamada"
-    r"|функци\w+|метод|класс|一个|一個|函[数數]|方法|[类類]|名为|名為|叫"
-)
-_NOUN = r"function|method|class|funktion|klasse|función|fonction|funzione|função|функци\w+|関数|関數|함수|函[数數]"
-_CALLS = r"(?:`?\w+(?:\([^()\n]{0,80}\))?`?\s{0,3}(?:,|and|und|y|et|e|и|&|和|、)\s{0,3}){0,5}"
-
-
-def is_asked_for(name: str, query: str) -> bool:
-    """Return whether a question asks to define something of this name, instead of just using the name.
-
-    Example:
-        >>> is_asked_for("sum", "Write sum(xs)."), is_asked_for("sum", "Write total(xs), which gives what sum(xs) gives.")
-        (True, False)
-    """
-    named = rf"`?{re.escape(name)}(?!\w)"
-    request = rf"(?<![^\W_])(?:{_ASKING})\s*[:：]?\s*(?:(?:{_BETWEEN})\s*){{0,6}}{_CALLS}{named}"
-    noun = rf"(?<!the )(?<!die )(?<!der )(?<!la )(?<!el )(?:{_NOUN})\s*{named}(?:\s*\(|`)"
-    return is_mentioned(name, query) and bool(re.search(rf"{request}|{noun}", query, re.IGNORECASE))
+# -- whose names they are ------------------------------------------------------------------------------------
 
 
 def is_mentioned(name: str, query: str) -> bool:
-    """Return whether a question contains a name as code: called, or in backticks."""
-    return bool(re.search(rf"(?<!\w){re.escape(name)}\s*\(|`{re.escape(name)}(?!\w)", query))
+    """Return whether a question contains a name as code: called, defined, or in backticks.
+
+    Example:
+        >>> is_mentioned("max", "Write max(numbers)."), is_mentioned("max", "Find the max of the numbers.")
+        (True, False)
+    """
+    return bool(re.search(rf"(?<![\w.]){re.escape(name)}\s*\(|`{re.escape(name)}(?!\w)", query))
+
+
+def operand_names(tests: ast.Module) -> set[str]:
+    """Return the names that tests use as operands only: never as an argument, as a class, or in a call."""
+    parents = {child: node for node in walk(tests) for child in ast.iter_child_nodes(node)}
+    operands, others = set[str](), set[str]()
+    for node in nodes(tests, ast.Name):
+        (operands if _is_operand(node, parents) else others).add(node.id)
+    return operands - others
+
+
+def _is_operand(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    match parent := parents[node]:
+        case ast.Compare() | ast.BinOp() | ast.UnaryOp() | ast.BoolOp() | ast.Assert():
+            return True
+        case ast.Subscript(value=value, slice=index):  # `list[int]` is a class.
+            return value is node and not holds(index, ast.Name)
+        case ast.List() | ast.Tuple() | ast.Set():
+            return _is_operand(parent, parents)
+    return False
+
+
+def never_text(name: str, tests: ast.Module) -> bool:
+    """Return whether tests compare a name with values that are no text, and use it in no other way."""
+    compared = set[ast.AST]()
+    for node in nodes(tests, ast.Compare):
+        sides = [node.left, *node.comparators]
+        if not any(isinstance(item.value, str | bytes) for item in nodes(node, ast.Constant)):
+            compared.update(sides)
+    return all(node in compared for node in nodes(tests, ast.Name) if node.id == name)
 
 
 # -- what tests must not lend --------------------------------------------------------------------------------
@@ -218,20 +234,22 @@ def refuse_dangerous_builtins(tests: ast.Module, theirs: Iterable[str]) -> None:
         InputError: They hand on a function such as `eval`, run what the program gave, or hand on their own
             namespace.
     """
-    defined = set(_defined_names(tests))
+    defined = set(defined_names(tests))
     if runs := _RUNNING.intersection(_all_names(tests)):
         raise InputError(
             f"The tests use {min(runs)}, with which they could run a file of the program. Call its functions."
         )
     used = {id(call.func): call for call in nodes(tests, ast.Call)}
-    looked_at = set(map(id, itertools.chain.from_iterable(map(_read_only_parts, ast.walk(tests)))))
+    looked_at = set(map(id, itertools.chain.from_iterable(map(_read_only_parts, walk(tests)))))
     flow, program = DataFlow(tests), {*theirs, OUTPUT, _CALLER}
-    for node in ast.walk(tests):
-        if (
-            not isinstance(node, ast.Name)
-            or node.id not in _DANGEROUS_BUILTINS - defined
-            or not isinstance(node.ctx, ast.Load)
-        ):
+    # An operand is what a program has bound: a function of Python's meets no object of a program as one.
+    dangerous = (
+        _DANGEROUS_BUILTINS
+        - defined
+        - {name for name in operand_names(tests) if not flow.meets(name, theirs)}
+    )
+    for node in nodes(tests, ast.Name):
+        if node.id not in dangerous or not isinstance(node.ctx, ast.Load):
             continue
         call = used.get(id(node))
         if call is None:
@@ -248,7 +266,7 @@ def refuse_dangerous_builtins(tests: ast.Module, theirs: Iterable[str]) -> None:
 
 def _all_names(tests: ast.Module) -> Iterator[str]:
     """Yield the names, attributes and modules that tests use."""
-    for node in ast.walk(tests):
+    for node in walk(tests):
         if isinstance(node, ast.Name | ast.Attribute):
             yield node.id if isinstance(node, ast.Name) else node.attr
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -256,9 +274,9 @@ def _all_names(tests: ast.Module) -> Iterator[str]:
             yield getattr(node, "module", None) or ""
 
 
-def _defined_names(tests: ast.Module) -> Iterator[str]:
+def defined_names(tests: ast.Module) -> Iterator[str]:
     """Yield the names that tests define."""
-    for node in ast.walk(tests):
+    for node in walk(tests):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.arg):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib.util
 import sys
 
 from code_chains.analysis.dotted_names import words
+from code_chains.analysis.work import walk
+from code_chains.verification.expectations.assertions import PROGRAM_MODULE
+from code_chains.verification.expectations.oracles import defined_names
 
-_MODULES = words(
+MODULES = words(
     "solution main program submission answer exercise student script app task homework your_module my_module module"
     " your_script mymodule solutions student_code your_code my_script"
 )
@@ -16,22 +20,32 @@ _MODULES = words(
 _PYPLOT = "matplotlib.pyplot"
 
 
-def of_program(tests: ast.Module) -> ast.Module:
-    """Return tests that use names of the program as such, without importing it, and pyplot where the program drew."""
-    renamed, modules = dict[str, str](), set[str]()
-    for node in ast.walk(tests):
+def of_program(tests: ast.Module) -> tuple[ast.Module, dict[str, str]]:
+    """Return tests that use names of the program as such, without importing it, and pyplot where the program drew.
+
+    Returns:
+        The tests, and the names that they import from the program, each with its module if that is not one of the usual
+        names for a program.
+    """
+    imported, modules = dict[str, str](), set[str]()
+    renamed = dict[str, str]()
+    for node in walk(tests):
         if isinstance(node, ast.ImportFrom) and is_of_program(node.module or "", node.level):
+            module = (node.module or "").partition(".")[0]
             renamed |= {alias.asname: alias.name for alias in node.names if alias.asname}
+            imported |= {
+                alias.name: "" if module in MODULES or node.level else module for alias in node.names
+            }
         elif isinstance(node, ast.Import):
-            modules |= {alias.asname or alias.name for alias in node.names if alias.name in _MODULES}
-    changed: ast.Module = _Names(renamed, modules).visit(tests)
-    return ast.fix_missing_locations(changed)
+            modules |= {alias.asname or alias.name for alias in node.names if alias.name in MODULES}
+    changed: ast.Module = _Names(renamed, modules, set(defined_names(tests))).visit(tests)
+    return ast.fix_missing_locations(changed), imported
 
 
 def is_of_program(module: str, level: int) -> bool:
     """Return whether a module that tests import is the program: it is called so, or nobody has one of this name."""
     top = module.partition(".")[0]
-    if level or top in _MODULES:
+    if level or top in MODULES:
         return True
     return top not in sys.stdlib_module_names and not _is_installed(top)
 
@@ -44,8 +58,16 @@ def _is_installed(module: str) -> bool:
 
 
 class _Names(ast.NodeTransformer):
-    def __init__(self, renamed: dict[str, str], modules: set[str]) -> None:
-        self._renamed, self._modules = renamed, modules
+    """Turn what is taken from the program's module into names of the program.
+
+    Args:
+        renamed: What tests call names that they import, with the program's own.
+        modules: What they call the module.
+        own: Names that they bind themselves, or that are Python's, which the program's are told from.
+    """
+
+    def __init__(self, renamed: dict[str, str], modules: set[str], own: set[str]) -> None:
+        self._renamed, self._modules, self._own = renamed, modules, {*own, *vars(builtins)}
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | list[ast.stmt]:
         if is_of_program(node.module or "", node.level):
@@ -64,20 +86,25 @@ class _Names(ast.NodeTransformer):
         for alias in node.names:
             if alias.name == _PYPLOT and alias.asname:
                 statements.append(_program_module(alias.asname))
-            elif alias.name not in _MODULES:
+            elif alias.name not in MODULES:
                 kept.append(alias)
         if kept:
             statements.append(ast.Import(kept))
         return [ast.copy_location(statement, node) for statement in statements or [ast.Pass()]]
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id in self._modules:
-            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
-        self.generic_visit(node)
-        return node
+        is_of_module = isinstance(node.value, ast.Name) and node.value.id in self._modules
+        if not is_of_module or not isinstance(node.ctx, ast.Load):
+            self.generic_visit(node)
+            return node
+        if node.attr in self._own:
+            call = ast.Call(ast.Name("_program", ast.Load()), [ast.Constant(node.attr)], [])
+            return ast.copy_location(call, node)
+        return ast.copy_location(ast.Name(node.attr, node.ctx), node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        node.id = self._renamed.get(node.id, node.id)
+        is_module = node.id in self._modules
+        node.id = PROGRAM_MODULE if is_module else self._renamed.get(node.id, node.id)
         return node
 
 

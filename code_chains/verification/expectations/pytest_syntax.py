@@ -6,14 +6,16 @@ The harness runs where no test runner is, and counts what was asserted; it needs
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 import textwrap
 from collections.abc import Collection, Iterable
 from operator import attrgetter
 
 from code_chains.analysis.parsing import holds, names_in, nodes, positional_parameters
+from code_chains.analysis.work import walk
 from code_chains.errors import InputError
-from code_chains.verification.expectations.assertions import is_test_case
+from code_chains.verification.expectations.assertions import free_names, is_test_case, mark_test_cases
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BUILT_IN_FIXTURES = {
@@ -22,6 +24,7 @@ _BUILT_IN_FIXTURES = {
     "capfd": "_capsys()",
     "monkeypatch": "_monkeypatch()",
 }
+_MODULE_HOOKS = ("setup_module", "teardown_module")
 _NOT_RUN = ("skip", "skipif", "xfail", "parametrize")
 """Marks that decide whether and how a test runs; others only label it."""
 
@@ -37,7 +40,10 @@ def without_runner(tests: ast.Module) -> ast.Module:
         if isinstance(node, ast.FunctionDef) and _is_fixture(node):
             _check_options(node)
             fixtures[node.name] = node
-    for labelled in ast.walk(tests):
+    mark_test_cases(tests)
+    _inherit(tests)
+    _bind_globally(tests)
+    for labelled in walk(tests):
         if isinstance(labelled, _Function | ast.ClassDef):
             labelled.decorator_list = list(itertools.filterfalse(_is_label, labelled.decorator_list))
     names = _Names(tests)
@@ -59,12 +65,68 @@ def without_runner(tests: ast.Module) -> ast.Module:
     return ast.fix_missing_locations(tests)
 
 
+def _inherit(tests: ast.Module) -> None:
+    """Give classes of tests the methods that they inherit from other classes of the tests, each from the nearest.
+
+    Raises:
+        InputError: A class of the tests extends one of the program, which is in another process.
+    """
+    classes = {node.name: node for node in tests.body if isinstance(node, ast.ClassDef)}
+    theirs = set(free_names(tests))
+    for kind in nodes(tests, ast.ClassDef):
+        if extended := theirs & names_in(*kind.bases):
+            raise InputError(
+                f"The class {kind.name!r} of the tests extends {min(extended)!r}, which they do not define. Tests cannot"
+                " extend a class of the program: ask for the subclass in the question, and test that."
+            )
+    for kind in classes.values():
+        own = {item.name for item in kind.body if isinstance(item, _Function)}
+        for base in (
+            classes[name] for name in _base_names(kind) if name in classes and not is_test_case(kind)
+        ):
+            # A base stands above, so that it has what it inherits itself.
+            kind.body += [
+                copy.deepcopy(item)
+                for item in base.body
+                if isinstance(item, _Function) and item.name not in own
+            ]
+
+
+def _base_names(kind: ast.ClassDef) -> list[str]:
+    return [base.id for base in kind.bases if isinstance(base, ast.Name)]
+
+
+def _bind_globally(tests: ast.Module) -> None:
+    """Make `module.x` in `setup_module(module)` the global `x`."""
+    for hook in filter(lambda node: node.name in _MODULE_HOOKS, nodes(tests, ast.FunctionDef)):
+        if hook.args.args:
+            attributes = _Globals(hook.args.args.pop(0).arg)
+            attributes.visit(hook)
+            if attributes.bound:
+                hook.body.insert(0, ast.copy_location(ast.Global(sorted(attributes.bound)), hook.body[0]))
+
+
+class _Globals(ast.NodeTransformer):
+    """Turn attributes of a module into names."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self.bound = set[str]()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.value, ast.Name) or node.value.id != self._module:
+            return node
+        self.bound.add(node.attr)
+        return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+
+
 class _Names:
     """Names that the tests do not use."""
 
     def __init__(self, tests: ast.Module) -> None:
         self._used = names_in(tests)
-        for node in ast.walk(tests):
+        for node in walk(tests):
             if isinstance(node, _Function | ast.ClassDef):
                 self._used.add(node.name)
             elif isinstance(node, ast.arg):
@@ -173,7 +235,7 @@ def _plain_test(
 def _placed(source: str, line: int) -> list[ast.stmt]:
     """Return statements as if they stood in one line of the tests, by which their results are told."""
     tree = ast.parse(source)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.stmt | ast.expr):
             node.lineno = node.end_lineno = line
     return tree.body
