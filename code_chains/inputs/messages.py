@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    convert_to_messages,
+    get_buffer_string,
+)
 from langchain_core.prompt_values import PromptValue
 
 from code_chains.errors import InputError
@@ -15,9 +21,16 @@ _NOT_MESSAGES = (ValueError, TypeError, KeyError, NotImplementedError, Attribute
 
 
 def as_state(
-    given: Any, key: str, history: str | None, read: Callable[[Any], str] | None = None
+    given: Any,
+    key: str,
+    history: str | None,
+    read: Callable[[Any], str] | None = None,
+    *,
+    context: str = "context",
 ) -> dict[str, Any]:
     """Return inputs as a dict in which a key holds text, and the messages before it are the history.
+
+    The question is the user's: what other workers of a graph have said since, whose messages have names, is context.
 
     Args:
         given: Text, a message, a list of messages, the value of a prompt, or a dict with one of these; a dict may
@@ -25,6 +38,7 @@ def as_state(
         key: The key of the text.
         history: The key of what was said before; None if only the last message counts, as the reply of a model does.
         read: Returns the text of a message.
+        context: The key of what may help.
 
     Raises:
         InputError: The messages are none, are beside a history of their own, or do not end with what is asked.
@@ -36,18 +50,29 @@ def as_state(
     if not isinstance(value, PromptValue | BaseMessage | list | tuple | Mapping):
         return state
     messages = _messages(value)
-    state[key] = (read or _text)(messages[-1])
     if history is None:
-        return state
-    if isinstance(messages[-1], AIMessage):
+        return {**state, key: (read or _text)(messages[-1])}
+    asked = _place_of_question(messages)
+    said = [message for message in messages[asked + 1 :] if str(message.text).strip()]
+    if said and isinstance(said[-1], AIMessage) and not said[-1].name:
         raise InputError("The last message is a model's. Let the messages end with the question.")
-    if len(messages) > 1:
+    state[key] = (read or _text)(messages[asked])
+    if said:
+        state[context] = "\n\n".join(filter(None, [str(state.get(context) or ""), get_buffer_string(said)]))
+    if asked:
         if state.get(history):
             raise InputError(
                 f"There are earlier messages and {history!r} as well. Pass what was said before once."
             )
-        state[history] = messages[:-1]
+        state[history] = messages[:asked]
     return state
+
+
+def _place_of_question(messages: list[BaseMessage]) -> int:
+    """Return the place of the last message of the user, which has no name where others of the graph have one."""
+    humans = [number for number, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    users = [number for number in humans if not messages[number].name]
+    return (users or humans or [len(messages) - 1])[-1]
 
 
 def _messages(value: Any) -> list[BaseMessage]:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from code_chains.errors import InputError
-from code_chains.inputs.files import pairs_of_files
+from code_chains.executors.inputs import VARIABLES_REMEDY, pairs_of_files
 from code_chains.inputs.text import check_query
-from code_chains.inputs.variables import VARIABLES_REMEDY
 from code_chains.records import PastedData
 
 _MIN_ROWS = 3

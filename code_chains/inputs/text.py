@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Self
 
 from langchain_core.messages import BaseMessage, convert_to_messages
 
 from code_chains.errors import InputError
+from code_chains.executors.inputs import is_text
 
-MAX_CODE_CHARS = 200_000
-"""Maximum length of a program, in characters. Its checks take a second."""
 _ROLES = {"human", "user", "ai", "assistant", "system", "developer", "function", "tool", "remove"}
 """What LangChain knows as the role of a message."""
 _WORD = re.compile("[a-z_]+")
@@ -132,26 +133,14 @@ def check_keys(
         remedy = choose_how(str(key)) if choose_how else ""
         if remedy:
             raise InputError(f"There is no input {key!r}. {remedy}")
-        if close := difflib.get_close_matches(str(key), missing, n=1, cutoff=0.85):
-            raise InputError(f"There is no input {key!r}; did you mean {close[0]!r}? Rename the key.")
+        # A question that lacks its text has that under another name.
+        others = ["query"] if choose_how and "query" in missing else []
+        if near := difflib.get_close_matches(str(key), missing, n=1, cutoff=0.85) or others:
+            raise InputError(f"There is no input {key!r}; did you mean {near[0]!r}? Rename the key.")
         if choose_how:
             raise InputError(
                 f"There is no input {key!r}. A question takes {', '.join(dict.fromkeys(known))}."
             )
-
-
-def check_code(code: object) -> str:
-    """Return validated source code.
-
-    Raises:
-        InputError: It is not text, or longer than 200,000 characters, which take seconds to check.
-    """
-    if not isinstance(code, str):
-        raise InputError(f"Code must be text, not {type(code).__name__}.")
-    if len(code) > MAX_CODE_CHARS:
-        limit = f"The program has {len(code):,} characters; {MAX_CODE_CHARS:,} are allowed."
-        raise InputError(f"{limit} Pass data as files or variables.")
-    return code
 
 
 def check_session_id(session_id: object) -> str:
@@ -172,15 +161,6 @@ def check_session_id(session_id: object) -> str:
     return session_id
 
 
-def is_text(text: str) -> bool:
-    """Return whether a string can be encoded: it holds no half of a character."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def fenced(text: str, language: str = "text") -> str:
     """Return text inside a Markdown fence that the text itself cannot close, whatever it contains."""
     longest = max(map(len, re.findall(r"`+", text)), default=0)
@@ -192,3 +172,14 @@ def shortened(text: str, length: int) -> str:
     """Return the beginning and the end of a text, of about so many characters at most."""
     half = length // 2
     return text if len(text) <= length else f"{text[:half]}\n… (shortened) …\n{text[-half:]}"
+
+
+def folded(text: str) -> str:
+    """Return text without case and accents, as it is compared.
+
+    Example:
+        >>> folded("Éclair")
+        'eclair'
+    """
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(itertools.filterfalse(unicodedata.combining, decomposed))

@@ -10,10 +10,27 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+from code_chains.executors.inputs import files_on_disk, table_kind
 from code_chains.executors.values import check_variables
-from code_chains.inputs import fenced, files_on_disk, table_kind
+from code_chains.inputs import fenced
 from code_chains.profiles.inside.dialect import find_dialect, read_rows
 
+_FORMATS = {
+    ".xlsx",
+    ".xlsm",
+    ".xls",
+    ".xlsb",
+    ".ods",
+    ".zip",
+    ".gz",
+    ".tar",
+    ".parquet",
+    ".feather",
+    ".sqlite",
+    ".db",
+    ".duckdb",
+}
+"""Suffixes of what is no text and still can be read: it is not called binary where nothing has looked into it."""
 _SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
 """How much of a file is read to describe it."""
 _MAX_FILES, _MAX_NAMES_CHARS = 20, 1000
@@ -114,7 +131,9 @@ def _describe_file(name: str, path: Path, *, schema_only: bool) -> str:
         text = file.read(_SAMPLE_BYTES).decode("utf-8-sig", errors="replace")
     head = f"- file `{name}` in the working directory, {path.stat().st_size:,} bytes"
     if "\0" in text:
-        return f"{head}, binary"
+        suffixes = {path.suffix.lower(), PurePosixPath(name).suffix.lower()}
+        known = next((suffix[1:] for suffix in suffixes if suffix in _FORMATS), "")
+        return f"{head}, {known} (not looked into)" if known else f"{head}, binary"
     if not {path.suffix.lower(), PurePosixPath(name).suffix.lower()}.isdisjoint({".csv", ".tsv"}):
         return f"{head}, {_describe_table(text, schema_only=schema_only)}"
     if schema_only:

@@ -30,7 +30,7 @@ from code_chains.state import Execution
 _log = logging.getLogger(__name__)
 MODULES = tuple(
     (
-        "encoding numbers dates columns source frames dialect header layout traps table csv_lines pandas_lines"
+        "encoding numbers dates columns source frames dialect header layout traps table pandas_lines"
         " delimited sheet markup workbook database documents cells kinds trees archive program"
     ).split()
 )
@@ -46,6 +46,9 @@ FILE_SECONDS = 2
 """Processor time for one file: what else the machine does must not cost a profile."""
 RUN_SECONDS = 20.0
 """Time for all files together with the start of the sandbox."""
+
+
+_NOT_LOOKED_AT = "it was not looked at, as this took too long or failed"
 
 
 class Profiles(dict[str, str]):
@@ -66,7 +69,7 @@ class FileProfiler:
     A profile says how a file is read: format, encoding, layout and the line of code that reads it, which the
     program has run; and what that line returns: columns with types, ranges and missing values, first rows.
     Profiles are computed once per content, and kept in memory. A file without a profile, such as one whose
-    profile took too long, is not in the result; nothing is raised.
+    profile took too long, is not in the result but in its notes; nothing is raised.
 
     Args:
         executor: Where the program runs: any executor of Python.
@@ -125,12 +128,13 @@ class FileProfiler:
         for name, key in keys.items():
             with self._lock:
                 profile = self._profiles.get(key)
-                if key in self._profiles:
+                is_known = key in self._profiles
+                if is_known:
                     self._profiles.move_to_end(key)
             title = f"- file `{name}` in the working directory, {files[name].stat().st_size:,} bytes"
             if text := render_profile(title, profile, schema_only=schema_only, max_chars=max_chars):
                 texts[name] = text
-            texts.notes += notes_of(name, profile)
+            texts.notes += notes_of(name, profile) if is_known else [f"{name}: {_NOT_LOOKED_AT}"]
         return texts
 
 

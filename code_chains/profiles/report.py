@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.profiles.description import are_names
+from code_chains.records.printable import strip_control_chars
 
 __all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "notes_of", "render_profile"]
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from code_chains.inputs import table_kind
+from code_chains.executors.inputs import table_kind
 from code_chains.profiles.inside.frames import describe_column, describe_frame, describe_rows
 from code_chains.profiles.inside.traps import find_traps
 from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, MIN_FILE_CHARS, render_profile

@@ -37,6 +37,8 @@ OLE2 = b"\xd0\xcf\x11\xe0"
 UNREADABLE = (ValueError, LookupError, ArithmeticError, SyntaxError, OSError, csv.Error)
 """What readers raise about a file; all else is a fault of theirs, which the profile names."""
 MAX_PROFILE_CHARS, MAX_FIELD_CHARS = 30_000, 1_000_000
+COLUMNS, MAX_NOTES = (30, 10, 3), 10
+"""Columns of each table, and notes, to which a profile that is too long is shortened."""
 
 
 def main(names: Sequence[str], seconds: int) -> None:
@@ -85,7 +87,40 @@ def _profile(name: str) -> Json | None:
         profile = profile_file(name)
     except Exception as error:  # Whatever a file does to a reader, it is described otherwise.
         return {"notes": [f"it was not looked at: {type(error).__name__}"]}
-    return profile if len(json.dumps(profile)) <= MAX_PROFILE_CHARS else None
+    return None if profile is None else _within_budget(profile)
+
+
+def _within_budget(profile: Json) -> Json:
+    """Shorten a profile that is too long: rows first, then columns of each table, then tables; and say what is left out."""
+    for columns in (None, *COLUMNS):
+        if _fits(profile):
+            return profile
+        parts = [_shortened(part, columns) for part in profile.get("parts", [])]
+        profile = {**_shortened(profile, columns), "parts": parts}
+    parts = profile["parts"]
+    while parts and not _fits(profile):
+        kept = len(parts) // 2
+        notes = [f"of its tables the first {kept} are described, and no others"]
+        profile = {
+            **profile,
+            "parts": (parts := parts[:kept]),
+            "notes": [*notes, *profile.get("notes", [])[:MAX_NOTES]],
+        }
+    return profile if _fits(profile) else {"notes": ["it was not described, as that is too long"]}
+
+
+def _fits(profile: Json) -> bool:
+    return len(json.dumps(profile)) <= MAX_PROFILE_CHARS
+
+
+def _shortened(table: Json, columns: int | None) -> Json:
+    """Return a table with its first row alone, and with its first columns if there is a limit; the others are counted."""
+    short = {name: value for name, value in table.items() if name not in ("all_rows", "structure")}
+    short["first_rows"] = table.get("first_rows", [])[:1]
+    found = table.get("columns", [])
+    if columns is not None and len(found) > columns:
+        short |= {"columns": found[:columns], "column_count": max(len(found), table.get("column_count") or 0)}
+    return short
 
 
 def profile_file(name: str, *, is_member: bool = False) -> Json | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from code_chains.analysis.parsing import nodes, parse, texts_in
+from code_chains.analysis.work import walk
 from code_chains.verification.provenance.given import Given, Origin, written_numbers
 from code_chains.verification.provenance.needs import NOTHING, comments_in
 from code_chains.verification.provenance.own_numbers import SETTING, own_numbers
@@ -172,7 +173,7 @@ def _assumptions(code: str) -> list[_Assumption]:
 
 def _lines_of_own_values(node: ast.Assign, given: Given) -> Iterator[int]:
     """Yield the line of an assignment of plain values that nobody gave, even if they follow from others."""
-    parts = [*ast.walk(node.value)]
+    parts = [*walk(node.value)]
     if any(isinstance(part, ast.Call | ast.Subscript) for part in parts):
         return
     constants = [part.value for part in parts if isinstance(part, ast.Constant)]

@@ -9,12 +9,13 @@ import ast
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, tree_of
-from code_chains.verification.letters import folded
+from code_chains.analysis.work import walk
+from code_chains.inputs.text import folded
 from code_chains.verification.provenance.periods import has_word
 from code_chains.verification.provenance.selections import SQL, queries, selections
 from code_chains.verification.provenance.synonyms import has_synonym, holds, parts, stem
@@ -311,11 +312,6 @@ def _indices(place: ast.expr) -> list[int]:
     return []
 
 
-def shown_of(profiles: Mapping[str, Mapping[str, str]] | None) -> str:
-    """Return what a model was shown of files and variables, as one text."""
-    return "\n".join(text for texts in (profiles or {}).values() for text in texts.values())
-
-
 def _missing_family(asked: str, columns: Collection[str], tree: ast.AST, families: Collection[str]) -> str:
     """Return what a question asks for in words of its own, as by "cheapest", and no column may hold; empty if nothing is.
 
@@ -366,7 +362,7 @@ def _is_named(column: str, asked: str) -> bool:
 def _texts_of(tree: ast.AST) -> Iterator[str]:
     """Yield what a program may name columns with: its texts and attributes, but for options of what reads a file."""
     options = {node for call in nodes(tree, ast.Call) for node in _options(call)}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if node in options:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -381,4 +377,4 @@ def _options(call: ast.Call) -> Iterator[ast.AST]:
     """Yield all nodes of the options with which a function reads a file."""
     if getattr(call.func, "attr", "").startswith("read_"):
         for keyword in call.keywords:
-            yield from ast.walk(keyword.value)
+            yield from walk(keyword.value)

@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
 from code_chains.analysis.parsing import arguments_of, names_in, nodes, positional_parameters
+from code_chains.analysis.work import spend, walk
 from code_chains.verification.provenance.given import Given, Origin, written_numbers
 from code_chains.verification.provenance.literals import (
+    Leaves,
     factors_of,
     is_calendar,
     is_label,
     is_not_constant,
-    leaves_of,
     number_of,
     text_of,
 )
@@ -78,14 +79,19 @@ class Expressions:
         self._condition = NONE
         # A program is gone through several times, and its constants and callees stay the same.
         self._constants: dict[ast.Constant, Tokens] = {}
+        # Each expression is evaluated once while names stay the same, in however many ways it is asked for.
+        self._evaluated: dict[ast.expr, tuple[int, Tokens]] = {}
+        self._changes, self._leaves = 0, Leaves()
         self._callees: dict[ast.expr, str] = {}
         self.shown: list[Tokens] = []
         imports = list(_imports(tree))
         self._modules = {name for name, _ in imports}
         modules = {file.split("/")[0].removesuffix(".py") for file in self._files}
         self._names.update((name, SOURCE) for name, module in imports if module.casefold() in modules)
+        first = _first_values(tree)
         for name in names:
-            if not _is_replaced(name, tree):
+            # What gets a new value that does not depend on it is not what was given.
+            if name not in first or name in names_in(first[name]):
                 self._names[name] = SOURCE
 
     def _test(self, node: ast.expr) -> Tokens:
@@ -133,7 +139,9 @@ class Expressions:
             self._add(node.id, tokens)
 
     def _add(self, name: str, tokens: Tokens) -> None:
-        self._names[name] |= tokens
+        if not tokens <= self._names[name]:
+            self._changes += 1
+            self._names[name] |= tokens
 
     def _show(self, tokens: Tokens, condition: Tokens) -> None:
         self.shown.append(tokens | condition)
@@ -141,6 +149,14 @@ class Expressions:
     # -- expressions
 
     def _tokens(self, node: ast.expr) -> Tokens:
+        changes, tokens = self._evaluated.get(node, (-1, NONE))
+        if changes != self._changes:
+            spend()
+            tokens = self._evaluate(node)
+            self._evaluated[node] = self._changes, tokens
+        return tokens
+
+    def _evaluate(self, node: ast.expr) -> Tokens:
         match node:
             case ast.Constant(value=value):
                 if node not in self._constants:
@@ -157,8 +173,9 @@ class Expressions:
             case ast.JoinedStr(values=parts):
                 return self._labelled(parts)
             case ast.NamedExpr(target=target, value=value):
-                self._bind(target, self._tokens(value))
-                return self._tokens(value)
+                tokens = self._tokens(value)
+                self._bind(target, tokens)
+                return tokens
         return self._computed(node)
 
     def _attribute(self, node: ast.Attribute) -> Tokens:
@@ -192,7 +209,7 @@ class Expressions:
             case ast.FormattedValue(value=value):  # How it is shown is no value.
                 return self._tokens(value)
             case ast.List() | ast.Tuple() | ast.Set():
-                return self._with_made_up(node, self._union(node.elts), list(leaves_of(node.elts)))
+                return self._with_made_up(node, self._union(node.elts), self._leaves.of(node.elts))
             case ast.Dict():
                 return self._mapping(node)
             case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
@@ -266,7 +283,7 @@ class Expressions:
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 tokens |= self._as_quantity(key.value, value)
-        return self._with_made_up(node, tokens, list(leaves_of(node.values)))
+        return self._with_made_up(node, tokens, self._leaves.of(node.values))
 
     def _with_made_up(self, node: ast.expr, tokens: Tokens, leaves: list[ast.expr]) -> Tokens:
         """Return the origins of a display: if most of its constants were not given, it is made up, else a table."""
@@ -387,7 +404,7 @@ def _without(tokens: Tokens, kind: Kind) -> Tokens:
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
     """Yield the functions of a program by the names that they are called by, which is its own for a class."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, node
         if isinstance(node, ast.ClassDef):
@@ -417,14 +434,15 @@ def _called(function: ast.expr) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def _is_replaced(name: str, tree: ast.Module) -> bool:
-    """Return whether a program gives a variable a new value that does not depend on it."""
+def _first_values(tree: ast.Module) -> dict[str, ast.expr]:
+    """Return what a program assigns to names first at its top level."""
+    values: dict[str, ast.expr] = {}
     for node in tree.body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in node.targets
-        ):
-            return name not in names_in(node.value)
-    return False
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, node.value)
+    return values
 
 
 def is_call_of(node: ast.expr, names: Collection[str]) -> bool:

@@ -32,7 +32,7 @@ class Flow(Expressions):
         super().__init__(tree, given, files=files, names=names)
         self._has_own_files = any(map(_writes_file, nodes(tree, ast.Call)))
         for _ in range(_MAX_ROUNDS):
-            before, self.shown = dict(self._names), []
+            before, self.shown, self._evaluated = dict(self._names), [], {}
             self._run(tree.body, NONE)
             if before == self._names:
                 break

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from code_chains.analysis.columns import YEARS
 from code_chains.analysis.dotted_names import words
-from code_chains.verification.letters import folded
+from code_chains.inputs.text import folded
 from code_chains.verification.number_words import stated_in_words
 from code_chains.verification.numbers import (
     WRITTEN_NUMBER,
@@ -297,3 +297,8 @@ def _in_one_step(stated: Iterable[float]) -> Iterator[float]:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", folded(text))
+
+
+def shown_of(profiles: Mapping[str, Mapping[str, str]] | None) -> str:
+    """Return what a model was shown of files and variables, as one text."""
+    return "\n".join(text for texts in (profiles or {}).values() for text in texts.values())

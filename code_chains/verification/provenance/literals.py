@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from code_chains.analysis.dotted_names import words
-from code_chains.verification.letters import folded
+from code_chains.analysis.work import spend
+from code_chains.inputs.text import folded
 
 
 def text_of(node: ast.expr | None) -> str | None:
@@ -66,15 +67,31 @@ def factors_of(node: ast.expr) -> list[tuple[ast.expr, float]]:
     return [] if number is None else [(node, number)]
 
 
-def leaves_of(elements: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """Yield the elements of displays within displays, and those of records."""
-    for element in elements:
-        match element:
-            case ast.List(elts=nested) | ast.Tuple(elts=nested) | ast.Set(elts=nested):
-                yield from leaves_of(nested)
-            case ast.Dict(values=nested):
-                yield from leaves_of(nested)
-            case ast.Call(func=ast.Name(id=name), args=nested) if name[:1].isupper():  # A record of a class.
-                yield from leaves_of(nested)
-            case _:
-                yield element
+class Leaves:
+    """The elements of displays within displays, and those of records; those of each display are found once."""
+
+    def __init__(self) -> None:
+        self._of: dict[ast.expr, list[ast.expr]] = {}
+
+    def of(self, elements: Iterable[ast.expr]) -> list[ast.expr]:
+        """Return the elements that are no displays."""
+        found = list[ast.expr]()
+        for element in elements:
+            spend()
+            nested = _elements(element)
+            if nested is None:
+                found.append(element)
+                continue
+            if element not in self._of:
+                self._of[element] = self.of(nested)
+            found += self._of[element]
+        return found
+
+
+def _elements(node: ast.expr) -> list[ast.expr] | None:
+    match node:
+        case ast.List(elts=nested) | ast.Tuple(elts=nested) | ast.Set(elts=nested) | ast.Dict(values=nested):
+            return nested
+        case ast.Call(func=ast.Name(id=name), args=nested) if name[:1].isupper():  # A record of a class.
+            return nested
+    return None

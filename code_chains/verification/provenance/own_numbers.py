@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from code_chains.analysis.columns import YEARS, constants_by_name
 from code_chains.analysis.parsing import nodes
+from code_chains.analysis.work import walk
 from code_chains.verification.numbers import mantissa
 from code_chains.verification.provenance.given import Given, Origin
 
@@ -68,7 +69,7 @@ def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Itera
 
 def _counters(tree: ast.AST) -> Iterator[str]:
     """Yield the names that a program counts with, or has lengths in."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case (
                 ast.AugAssign(target=ast.Name(id=name))
@@ -104,7 +105,7 @@ def _operands(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Ite
 
 def _layout(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield all parts of what only says how something looks: repeated texts, places and sizes in figures."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case (
                 ast.BinOp(left=ast.Constant(value=str()), op=ast.Mult())
@@ -113,11 +114,11 @@ def _layout(tree: ast.AST) -> Iterator[ast.AST]:
                     func=ast.Attribute(attr="text" | "annotate" | "set_ylim" | "set_xlim" | "ylim" | "xlim")
                 )
             ):
-                yield from ast.walk(node)
+                yield from walk(node)
             case ast.BinOp(left=ast.Call(func=ast.Name(id="len")), op=ast.Mult()):  # A part of the rows.
                 yield node
             case ast.keyword(arg=str() as name) if SETTING.search(name) or name in _LOOKS:
-                yield from ast.walk(node)
+                yield from walk(node)
 
 
 def _is_own(value: float, given: Given, *, least: float = _MAX_CHOSEN) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from code_chains.analysis.columns import comparisons
 from code_chains.analysis.parsing import nodes, texts_in
-from code_chains.verification.letters import folded
+from code_chains.inputs.text import folded
 
 DAYS, MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
 _YEAR = re.compile(r"(?<![\w.,/–-])(?:19|20)\d\d(?![\w/–]|[.,-]\d)")

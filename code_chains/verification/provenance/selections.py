@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import parse, texts_in
-from code_chains.verification.letters import folded
+from code_chains.inputs.text import folded
 from code_chains.verification.provenance.given import Given, Origin
 from code_chains.verification.provenance.periods import DAYS, MONTHS, has_word, unread_period
 from code_chains.verification.provenance.synonyms import holds, is_state, parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from code_chains.analysis.dotted_names import words
-from code_chains.verification.letters import folded
+from code_chains.inputs.text import folded
 
 _GROUPS = (
     r"revenue|sales|turnover|income|earning|takings|umsatz|einnahm|erlos|ingreso|venta|recette|chiffre|ricav|fattur|receita",

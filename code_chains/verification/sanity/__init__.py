@@ -1,7 +1,5 @@
 """What speaks against an outcome that no test verifies. No model is asked."""
 
-from code_chains.verification.sanity.verdict import sanity_verdict
+from code_chains._lazy import names_of_stub
 
-__all__ = [
-    "sanity_verdict",
-]
+__getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)

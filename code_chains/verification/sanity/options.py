@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.work import walk
 
 _SIGNATURE = re.compile(r"^(?:async )?(\w+)(\(.*\))(?: -> .*)?$", re.MULTILINE)
 _MEMBERS = re.compile(r"^(\w+)\.\w+ = .*$", re.MULTILINE)
@@ -197,11 +198,11 @@ def calls_any(code: str, references: str) -> bool:
 
 
 def _defined(tree: ast.Module) -> set[str]:
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return {node.name for node in walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
             yield node.func.id if isinstance(node.func, ast.Name) else node.func.attr, node
 

@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import Any
 
 from code_chains.analysis.parsing import parse
-from code_chains.verification.letters import folded
+from code_chains.analysis.work import walk
+from code_chains.inputs.text import folded
 from code_chains.verification.numbers import (
     GROUPED_NUMBER,
     WRITTEN_NUMBER,
@@ -264,7 +265,7 @@ def _digits(written: str) -> str:
 
 def _literals(tree: ast.Module) -> _Literals:
     found = _Literals()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Constant):
             _add_constant(node.value, found)
         elif isinstance(node, ast.Name | ast.Attribute | ast.arg | ast.keyword):

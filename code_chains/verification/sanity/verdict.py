@@ -5,26 +5,21 @@ from __future__ import annotations
 import ast
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.determinism import prints_set_order
 from code_chains.analysis.parsing import has_vast_numbers, nodes, tree_of
+from code_chains.analysis.references import makes_code
 from code_chains.inputs import FencedText, without_references
-from code_chains.records import Verdict
-from code_chains.verification.provenance import (
-    Given,
-    find_invention,
-    may_reach,
-    shown_of,
-    unanswered_subject,
-    unnamed_selection,
-    unread_column,
-)
+from code_chains.records import NOT_ANALYSED, Verdict
+from code_chains.verification import provenance
 from code_chains.verification.provenance.assumptions import assumed_values
+from code_chains.verification.provenance.given import Given, shown_of
 from code_chains.verification.provenance.needs import doubted_inputs
-from code_chains.verification.sanity.days import misread_days
 from code_chains.verification.sanity.failure_reports import (
     empty_output,
     found_nothing,
@@ -32,8 +27,6 @@ from code_chains.verification.sanity.failure_reports import (
     sums_nothing,
 )
 from code_chains.verification.sanity.formats import broken_format
-from code_chains.verification.sanity.invariants import broken_invariant
-from code_chains.verification.sanity.options import calls_any, unset_options
 from code_chains.verification.sanity.question_values import unused_values
 
 _MAX_SOURCE_CHARS = 50_000
@@ -59,7 +52,8 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     A verdict by `output` is certain: the output reports a failure. One by `checks` is a doubt: the output holds no
     value or an impossible one, values of the question are missing in the program, or it does not set an option that the
     question names. One by `provenance` says what was made up; if that is a single number, it is accepted as it is.
-    In a session there are no doubts about a program that may use what is there already.
+    Nothing is known of a program that makes code from text. In a session there are no doubts about a program that may use
+    what is there already.
 
     Args:
         values: The state: `query`, `execution`, and if present `translation`, `answer_type`, `variables`, `context`,
@@ -69,31 +63,22 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     try:
         return _verdict(values, code)
     except RecursionError:  # Expressions that are nested very deeply.
-        return None
+        return NOT_ANALYSED
 
 
 def _verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
-    query, execution = str(values.get("query") or ""), values["execution"]
-    has_value = values.get("answer_type") is not None
-    shows_text = not has_value and not execution.artifacts
-    if shows_text and (line := reported_failure(query, execution.output)):
+    outcome = Outcome(values, code)
+    if outcome.shows_text and (line := reported_failure(outcome.query, outcome.output)):
         return Verdict("failed", "output", f"The output reports a failure instead of an answer: {line}")
-    if _may_use_state(code, values) or not query or defines_what_is_asked(code, query):
+    if makes_code(code):
+        return NOT_ANALYSED
+    if _may_use_state(code, values) or not outcome.query or defines_what_is_asked(code, outcome.query):
         return None
-    doubts = _doubts_about_values(query, code, values)
-    if shows_text:
-        doubts = [*_doubts_about_nothing(query, code, values), *doubts]
-    if not has_value and (broken := broken_invariant(query, execution.output)):
-        doubts.insert(0, broken)
-    if shows_text and (wrong := broken_format(query, execution.output, code)):
-        doubts.insert(0, wrong)
-    if prints_set_order(code):
-        doubts.append(_SET_ORDER)
-    if misread := misread_days(code, shown_of(values.get("profiles"))):
-        doubts.append(misread)
-    if doubts:
+    if doubts := [doubt for check in CHECKS for doubt in check(outcome)]:
         return Verdict("failed", "checks", " ".join(doubts))
-    return _verdict_on_origins(query, code, values)
+    if has_vast_numbers(tree_of(code)):
+        return None
+    return next(filter(None, (rule(outcome) for rule in ORIGINS)), None)
 
 
 def _may_use_state(code: str, values: Mapping[str, Any]) -> bool:
@@ -101,16 +86,93 @@ def _may_use_state(code: str, values: Mapping[str, Any]) -> bool:
     left = values.get("session_variables")
     if values.get("session") is None or left == "":
         return False
-    return left is None or may_reach(code, str(left))
+    return left is None or provenance.may_reach(code, str(left))
 
 
-def _doubts_about_nothing(query: str, code: str, values: Mapping[str, Any]) -> Iterator[str]:
+@dataclass(frozen=True)
+class Outcome:
+    """A program that ran without error, as rules see it.
+
+    Attributes:
+        values: The state.
+        code: The program.
+    """
+
+    values: Mapping[str, Any]
+    code: str
+
+    @property
+    def query(self) -> str:
+        """The question."""
+        return str(self.values.get("query") or "")
+
+    @property
+    def output(self) -> str:
+        """What it showed."""
+        return str(self.values["execution"].output)
+
+    @property
+    def shows_text(self) -> bool:
+        """Whether the answer is text: no value was asked for, and no file or figure made."""
+        return self.values.get("answer_type") is None and not self.values["execution"].artifacts
+
+    @property
+    def files(self) -> list[str]:
+        """The names of its files."""
+        return list(self.values.get("files") or ())
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """Its variables."""
+        return dict(self.values.get("variables") or {})
+
+    @property
+    def has_data(self) -> bool:
+        """Whether it had files or variables."""
+        return bool(self.values.get("files") or self.values.get("variables"))
+
+    @property
+    def shown(self) -> str:
+        """What the model was shown of the data."""
+        return shown_of(self.values.get("profiles"))
+
+    @property
+    def asked_in_english(self) -> str:
+        """The question in English; empty if it is in another language and has no translation."""
+        is_english = self.values.get("language") in (None, "en")
+        return self.query if is_english else str(self.values.get("translation") or "")
+
+    @property
+    def texts(self) -> list[str]:
+        """What was given besides question and data."""
+        return [str(self.values.get(key) or "") for key in _GIVEN_KEYS]
+
+    @cached_property
+    def given(self) -> Given:
+        """The numbers and words that the program may use."""
+        context = self.values.get("context") or ""
+        examples = context.examples if isinstance(context, FencedText) else str(context)
+        references = "\n".join(line for line in str(context).splitlines() if line not in examples)
+        query = without_references(self.query)
+        return Given(query, *self.texts, references, _held(self.variables), examples=examples)
+
+
+# -- checks: what the output lacks, or the program leaves out ----------------------------------------------------
+
+
+def _wrong_format(outcome: Outcome) -> Iterator[str]:
+    if outcome.shows_text and (wrong := broken_format(outcome.query, outcome.output, outcome.code)):
+        yield wrong
+
+
+def _nothing_found(outcome: Outcome) -> Iterator[str]:
     """Yield in which ways an output shows nothing that was found."""
-    output = values["execution"].output
-    has_data = bool(values.get("files") or values.get("variables"))
-    if has_data and sums_nothing(query, output) and _selects(code):
+    if not outcome.shows_text:
+        return
+    query, output = outcome.query, outcome.output
+    if outcome.has_data and sums_nothing(query, output) and _selects(outcome.code):
         yield _NO_ROWS
-    if has_data and found_nothing(query, output):
+    if outcome.has_data and found_nothing(query, output):
         yield _NOT_FOUND
     if empty_output(query, output):
         yield "The output holds no value. If there is none, the program must say so in a sentence."
@@ -121,51 +183,92 @@ def _selects(code: str) -> bool:
     return _LOOKING_UP.search(code) is not None or any(nodes(tree_of(code), ast.Compare))
 
 
-def _verdict_on_origins(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
-    """Return the verdict on a program that makes up what it shows; None if it is not known to."""
-    if has_vast_numbers(tree_of(code)):
+def _values_left_out(outcome: Outcome) -> Iterator[str]:
+    context = str(outcome.values.get("context") or "")
+    query = str(outcome.values.get("translation") or outcome.query)
+    has_functions, unset = _functions_of(context, query, outcome.code)
+    source = f"{outcome.code}\n{_held(outcome.variables)!r}"
+    unused = unused_values(without_references(outcome.query), source, all_numbers=has_functions)
+    if unused:
+        yield f"The program does not use these values of the question: {_listed(unused)}."
+    if unused and has_functions:
+        yield "Pass them to the functions that are installed."
+    if unset:
+        yield f"The question names optional arguments that are not set. Pass {', '.join(unset)}."
+
+
+def _order_of_a_set(outcome: Outcome) -> Iterator[str]:
+    if prints_set_order(outcome.code):
+        yield _SET_ORDER
+
+
+CHECKS: tuple[Callable[[Outcome], Iterable[str]], ...] = (
+    _wrong_format,
+    _nothing_found,
+    _values_left_out,
+    _order_of_a_set,
+)
+"""Each yields sentences, which are told together."""
+
+# -- origins: what the program makes up --------------------------------------------------------------------------
+
+
+def _invention(outcome: Outcome) -> Verdict | None:
+    is_first = not (outcome.values.get("history") or outcome.values.get("previous_steps"))
+    invention = provenance.find_invention(
+        outcome.query,
+        outcome.code,
+        outcome.given,
+        files=outcome.files,
+        names=list(outcome.variables),
+        is_first=is_first,
+    )
+    if invention is None:
         return None
-    variables, context = values.get("variables") or {}, values.get("context") or ""
-    examples = context.examples if isinstance(context, FencedText) else str(context)
-    texts = [str(values.get(key) or "") for key in _GIVEN_KEYS]
-    references = [line for line in str(context).splitlines() if line not in examples]
-    texts.append("\n".join(references))
-    held = _held(dict(variables))
-    given = Given(without_references(query), *texts, held, examples=examples)
-    files = list(values.get("files") or ())
-    is_first = not (values.get("history") or values.get("previous_steps"))
-    invention = find_invention(query, code, given, files=files, names=list(variables), is_first=is_first)
-    if invention is not None:
-        is_final = invention.kind == "assumption"
-        return Verdict("unverified" if is_final else "failed", "provenance", invention.reason)
-    has_input = bool(files or variables)
-    if lacking := (*doubted_inputs(code, query), *assumed_values(code, given, has_input=has_input)):
-        assumed = f"The program assumes {' and '.join(lacking)}, which was not given."
-        return Verdict("unverified", "provenance", assumed)
-    shown = shown_of(values.get("profiles"))
-    named = [value for value in variables.values() if isinstance(value, str)]
-    numbers = [_held(value) for value in variables.values() if isinstance(value, int | float)]
-    asked = "\n".join([query, *named, *numbers, *texts])
-    is_english = bool(_in_english(query, values))
-    if has_input and (reason := unnamed_selection(asked, code, given, shown, is_english=is_english)):
-        return Verdict("failed", "provenance", reason)
-    return _verdict_on_columns(query, code, values, shown)
+    is_final = invention.kind == "assumption"
+    return Verdict("unverified" if is_final else "failed", "provenance", invention.reason)
 
 
-def _in_english(query: str, values: Mapping[str, Any]) -> str:
-    """Return the question in English; empty if it is in another language and has no translation."""
-    return query if values.get("language") in (None, "en") else str(values.get("translation") or "")
+def _assumption(outcome: Outcome) -> Verdict | None:
+    code = outcome.code
+    assumed = assumed_values(code, outcome.given, has_input=outcome.has_data)
+    if lacking := (*doubted_inputs(code, outcome.query), *assumed):
+        reason = f"The program assumes {' and '.join(lacking)}, which was not given."
+        return Verdict("unverified", "provenance", reason)
+    return None
 
 
-def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any], shown: str) -> Verdict | None:
-    if not shown:
+def _selection(outcome: Outcome) -> Verdict | None:
+    if not outcome.has_data:
         return None
-    if reason := unread_column(query, code, shown):
-        return Verdict("failed", "provenance", reason)
-    asked = _in_english(query, values)
-    reason = unanswered_subject(asked or query, code, shown, is_english=bool(asked))
+    variables = outcome.variables.values()
+    named = [value for value in variables if isinstance(value, str)]
+    numbers = [_held(value) for value in variables if isinstance(value, int | float)]
+    asked = "\n".join([outcome.query, *named, *numbers, *outcome.texts])
+    reason = provenance.unnamed_selection(
+        asked, outcome.code, outcome.given, outcome.shown, is_english=bool(outcome.asked_in_english)
+    )
+    return Verdict("failed", "provenance", reason) if reason else None
+
+
+def _subject(outcome: Outcome) -> Verdict | None:
+    if not outcome.shown:
+        return None
+    asked = outcome.asked_in_english
+    reason = provenance.unanswered_subject(
+        asked or outcome.query, outcome.code, outcome.shown, is_english=bool(asked)
+    )
     # Other words for columns are known less well in other languages, too little to ask again.
     return Verdict("failed" if asked else "unverified", "provenance", reason) if reason else None
+
+
+ORIGINS: tuple[Callable[[Outcome], Verdict | None], ...] = (
+    _invention,
+    _assumption,
+    _selection,
+    _subject,
+)
+"""The surest first; the first that says something decides."""
 
 
 class _Held(reprlib.Repr):
@@ -185,17 +288,13 @@ def _held(value: object) -> str:
     return _Held().repr(value)[:_MAX_SOURCE_CHARS]
 
 
-def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> list[str]:
-    variables = _held(dict(values.get("variables") or {}))
-    context = values.get("context") or ""
-    has_functions = calls_any(code, str(context))
-    unused = unused_values(without_references(query), f"{code}\n{variables!r}", all_numbers=has_functions)
-    doubts = [f"The program does not use these values of the question: {_listed(unused)}."] if unused else []
-    if unused and has_functions:
-        doubts.append("Pass them to the functions that are installed.")
-    if unset := unset_options(str(values.get("translation") or query), code, str(context)):
-        doubts.append(f"The question names optional arguments that are not set. Pass {', '.join(unset)}.")
-    return doubts
+def _functions_of(context: str, query: str, code: str) -> tuple[bool, list[str]]:
+    """Return whether a program calls functions that the model was shown, and which options it leaves out."""
+    if not context:
+        return False, []
+    from code_chains.verification.sanity.options import calls_any, unset_options
+
+    return calls_any(code, context), unset_options(query, code, context)
 
 
 def _listed(values: list[str]) -> str:

@@ -22,7 +22,6 @@ from code_chains.verification.values.json_data import (
     to_json_text,
     with_labels,
 )
-from code_chains.verification.values.mismatches import convert_notation, describe_mismatch
 
 __all__ = ["AnswerType", "AnswerTypeError"]
 
@@ -138,6 +137,8 @@ class AnswerType:
             raise AnswerTypeError(f"the value cannot be read ({type(error).__name__})") from None
 
     def _validate(self, data: Any) -> Any:
+        from code_chains.verification.values.mismatches import convert_notation, describe_mismatch
+
         holder = [data]
         try:
             return self._adapter.validate_json(to_json_text(data), strict=True)

@@ -1,0 +1,14 @@
+from .messages import as_state as as_state
+from .pasted import Paste as Paste
+from .pasted import files_with as files_with
+from .pasted import find_data as find_data
+from .pasted import find_pasted as find_pasted
+from .pasted import without_references as without_references
+from .text import MAX_QUERY_CHARS as MAX_QUERY_CHARS
+from .text import FencedText as FencedText
+from .text import check_history as check_history
+from .text import check_keys as check_keys
+from .text import check_query as check_query
+from .text import check_session_id as check_session_id
+from .text import fenced as fenced
+from .text import shortened as shortened

@@ -1,0 +1,9 @@
+from .columns import columns_read as columns_read
+from .columns import unanswered_subject as unanswered_subject
+from .given import Given as Given
+from .given import shown_of as shown_of
+from .inventions import Invention as Invention
+from .inventions import find_invention as find_invention
+from .inventions import may_reach as may_reach
+from .inventions import names_from_elsewhere as names_from_elsewhere
+from .selections import unnamed_selection as unnamed_selection

@@ -1,0 +1,1 @@
+from .verdict import sanity_verdict as sanity_verdict
