@@ -17,7 +17,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import aclosing, closing, contextmanager
+from contextlib import aclosing, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -27,6 +27,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor, set_config_context, var_child_runnable_config
 from langchain_core.runnables.utils import AddableDict
 
+from code_chains.analysis.work import INLINE_STEPS, MAX_STEPS, TooMuchWorkError, limited_to, spend_on_texts
 from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.deadlines import (
     arun_with_deadline,
@@ -79,6 +80,29 @@ class RunFunction:
     config: Config
     afunction: Callable[[Any], Awaitable[Any]] | None = None
     inline: bool = False
+
+
+@dataclass(frozen=True)
+class Analyse(RunFunction):
+    """Effect: call a function that reads a program, a reply or a question, within one budget of work.
+
+    It is called on the event loop, and again in a thread if it takes more steps than are taken there.
+
+    Attributes:
+        otherwise: What it results in where the budget is spent: that nothing was analysed, which is no finding.
+        inline: Whether it may be called on the event loop.
+    """
+
+    otherwise: Any = None
+    inline: bool = True
+
+    def run(self, value: Any) -> Any:
+        """Call the function with the whole budget."""
+        try:
+            with limited_to(MAX_STEPS):
+                return self.function(value)
+        except TooMuchWorkError:
+            return self.otherwise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,14 +320,37 @@ async def _until_deadline(chunks: AsyncGenerator[Any, None], budget: Budget) -> 
 
 
 def _run_function(effect: RunFunction) -> Any:
+    function = effect.run if isinstance(effect, Analyse) else effect.function
+    return _call(effect, function)
+
+
+def _call(effect: RunFunction, function: Callable[[Any], Any]) -> Any:
     with set_config_context(effect.config) as context:
         context.run(RUN_DEADLINE.set, run_deadline(effect.config))
-        return context.run(effect.function, effect.value)
+        return context.run(function, effect.value)
+
+
+def _briefly(effect: Analyse) -> Any:
+    """Call a function on the event loop, as far as that is quick.
+
+    Raises:
+        TooMuchWorkError: It is not.
+    """
+
+    def call(value: Any) -> Any:
+        with limited_to(INLINE_STEPS):
+            spend_on_texts(value)
+            return effect.function(value)
+
+    return _call(effect, call)
 
 
 async def _arun_function(effect: RunFunction) -> Any:
     if effect.afunction is None:
-        if effect.inline:
+        if effect.inline and isinstance(effect, Analyse):
+            with suppress(TooMuchWorkError):
+                return _briefly(effect)
+        elif effect.inline:
             return _run_function(effect)
         return await run_in_executor(effect.config, _run_function, effect)
     with _effect_context(effect.config):

@@ -20,9 +20,10 @@ from langchain_core.runnables.config import set_config_context, var_child_runnab
 from langchain_core.runnables.utils import AddableDict
 from langchain_core.tracers.context import run_collector_var
 
-from code_chains.callbacks.runs import abegin, begin, is_traced
+from code_chains.callbacks.runs import abegin, aend, begin, end, is_traced, public
 from code_chains.chains._drivers import EXHAUSTED, Config, NestedChain, State, adrive, drive, sum_chunks
 from code_chains.errors import InputError
+from code_chains.state import BEFORE_MODELS
 
 _ManagerType: TypeAlias = type[CallbackManager] | type[AsyncCallbackManager]
 _CONFIG_KEYS = {"tags", "metadata", "callbacks", "recursion_limit", "configurable"}
@@ -99,7 +100,7 @@ class FlowChain(NestedChain):
             except BaseException as error:
                 run.on_chain_error(error)
                 raise
-            run.on_chain_end(outputs)
+            end(run, outputs)
         return {**final, RUN_KEY: RunInfo(run_id=run.run_id)} if include_run_info else final
 
     async def ainvoke(
@@ -146,7 +147,7 @@ class FlowChain(NestedChain):
             except BaseException as error:
                 await run.on_chain_error(error)
                 raise
-            await run.on_chain_end(outputs)
+            await aend(run, outputs)
         return {**final, RUN_KEY: RunInfo(run_id=run.run_id)} if include_run_info else final
 
     # -- stream ----------------------------------------------------------------------------------------------
@@ -185,16 +186,13 @@ class FlowChain(NestedChain):
         manager = cast(
             "CallbackManager", _callback_manager(self, _without_local(config), CallbackManager, nested=nested)
         )
-        pending = [_first_chunk(self, inputs)] if with_inputs else []
+        held = _Held(_first_chunk(self, inputs) if with_inputs else None, is_open=nested)
         outputs = AddableDict()
         run = partial(self._traced, self._as_given(values, inputs)) if is_traced(manager) else self._untraced
         for chunk in run(inputs, config, manager):
-            # Not before the run has begun: astream_events stops at a chunk of a run that it does not know yet.
-            while pending:
-                yield pending.pop()
             outputs += chunk
-            yield chunk
-        yield from pending
+            yield from held.add(chunk)
+        yield from held.rest()
         self.prep_outputs(inputs, dict(outputs))  # Validates the keys and saves to memory.
 
     async def astream(
@@ -225,19 +223,18 @@ class FlowChain(NestedChain):
         manager = cast(
             "AsyncCallbackManager", _callback_manager(self, local, AsyncCallbackManager, nested=nested)
         )
-        pending = [_first_chunk(self, inputs)] if with_inputs else []
+        held = _Held(_first_chunk(self, inputs) if with_inputs else None, is_open=nested)
         outputs = AddableDict()
         run = (
             partial(self._atraced, self._as_given(values, inputs)) if is_traced(manager) else self._auntraced
         )
         async with aclosing(run(inputs, config, manager)) as chunks:
             async for chunk in chunks:
-                while pending:
-                    yield pending.pop()
                 outputs += chunk
-                yield chunk
-        for chunk in pending:
-            yield chunk
+                for each in held.add(chunk):
+                    yield each
+        for each in held.rest():
+            yield each
         await self.aprep_outputs(inputs, dict(outputs))
 
     def _traced(
@@ -252,7 +249,7 @@ class FlowChain(NestedChain):
         # patch_config(callbacks=…) would drop the run's name and id and silently cut astream_events short.
         traced = cast("Config", {**config, "callbacks": manager})
         chunks = self._transform_stream_with_config(
-            iter([given]), cast("Any", transform), traced, run_type="chain"
+            iter([public(given)]), cast("Any", transform), traced, run_type="chain"
         )
         return cast("Iterator[AddableDict]", chunks)
 
@@ -260,7 +257,7 @@ class FlowChain(NestedChain):
         self, given: Any, inputs: State, config: Config, manager: AsyncCallbackManager
     ) -> AsyncGenerator[AddableDict, None]:
         async def once() -> AsyncIterator[Any]:
-            yield given
+            yield public(given)
 
         async def transform(_: AsyncIterator[Any], config: Config) -> AsyncIterator[AddableDict]:
             await anext(_)
@@ -324,6 +321,32 @@ class FlowChain(NestedChain):
             super()._validate_inputs(inputs)
         except ValueError as error:
             raise InputError(f"{self.get_name()}: {error}") from error
+
+
+class _Held:
+    """The chunks that are held back until something that can fail has happened, so that a fallback can take over.
+
+    Invariant: nor is one shown before the run has begun: `astream_events` stops at a chunk of a run that it does not know.
+
+    Args:
+        first: The first chunk, if any.
+        is_open: Whether none is held back any longer than that: who encloses the chain does so.
+    """
+
+    def __init__(self, first: AddableDict | None, *, is_open: bool) -> None:
+        self._chunks = [] if first is None else [first]
+        self._is_open = is_open
+
+    def add(self, chunk: AddableDict) -> list[AddableDict]:
+        """Add a chunk, and return what can be shown."""
+        self._chunks.append(chunk)
+        self._is_open = self._is_open or not chunk.keys() <= BEFORE_MODELS
+        return self.rest() if self._is_open else []
+
+    def rest(self) -> list[AddableDict]:
+        """Return what is held back, once."""
+        chunks, self._chunks = self._chunks, []
+        return chunks
 
 
 def _first_chunk(chain: FlowChain, inputs: State) -> AddableDict:

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from code_chains.analysis.replies.text import visible_text
-from code_chains.chains.evaluate import UNCHECKED
 from code_chains.chains.generate import DATA_KEYS
 from code_chains.chains.opinion import OpinionChain
+from code_chains.chains.ranks import UNCHECKED, Rank
 from code_chains.state import Verdict
 from code_chains.verification.provenance.inventions import asks_for_inventions
 from code_chains.verification.provenance.needs import read_need
@@ -95,7 +95,7 @@ class AnswerabilityChain(OpinionChain):
         *(key for key in DATA_KEYS if key != "answer_type"),
         "session_variables",
     ]
-    only_doubts: ClassVar[bool] = True
+    rank: ClassVar[Rank] = Rank.DOUBT
 
     name: str | None = "answerability"
     prompt: str = ANSWERABILITY_PROMPT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import get_buffer_string
@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable
 from code_chains.chains.base import Config, Invoke, State, StreamingChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.inputs import check_history
+from code_chains.models.sampling import for_words
 
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _SCHEMA_KEYS = ("query", "language", "translation")
@@ -28,6 +29,9 @@ class AskingChain(StreamingChain):
         prompt: The system message, or a template of LangChain for it. `{query}` and other keys of the state are replaced
             by what they hold.
     """
+
+    asks_for_code: ClassVar[bool] = False
+    """Whether a reply is a program, which a model with structured output writes as well."""
 
     model: Runnable[LanguageModelInput, Any]
     prompt: str
@@ -72,7 +76,7 @@ class AskingChain(StreamingChain):
         stage = self.name or self.get_name()
         tags, metadata = config.get("tags") or [], config.get("metadata") or {}
         own: Config = {**config, "tags": [*tags, stage], "metadata": {**metadata, "stage": stage}}
-        return Invoke(model, messages, own, emit)
+        return Invoke(model if self.asks_for_code else for_words(model), messages, own, emit)
 
 
 def _text(name: str, held: Mapping[str, Any], values: Mapping[str, Any]) -> str:

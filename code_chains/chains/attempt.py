@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 from code_chains.analysis.autofix import autofix
-from code_chains.chains.base import Config, Flow, Invoke, State, StreamingSequentialChain
+from code_chains.chains.base import Analyse, Config, Flow, Invoke, State, StreamingSequentialChain
 from code_chains.chains.execute import undo
-from code_chains.chains.tools import MAX_CHARS
 from code_chains.errors import ConfigurationError
 from code_chains.inputs import shortened
 from code_chains.records import Attempt, Execution, Strategy
@@ -18,6 +18,7 @@ LIVE_KEYS = ("programs", "stdout")
 OUTCOME_KEYS = ("code", "problems", "execution", "output", "verdict")
 """The keys that describe the outcome of an attempt."""
 _MAX_AUTOFIXES = 3
+_MAX_OUTPUT_CHARS = 20_000
 
 
 class AttemptChain(StreamingSequentialChain):
@@ -44,13 +45,17 @@ class AttemptChain(StreamingSequentialChain):
         while self.autofix and not outcome["verdict"].ok and len(outcome["autofixes"]) < _MAX_AUTOFIXES:
             if outcome["execution"].has_effects:  # Fixing it would repeat them.
                 break
-            fixed = autofix(outcome, str(values.get("context") or ""), _read_lines(values))
+            fix = partial(autofix, context=str(values.get("context") or ""), profiles=_read_lines(values))
+            fixed = yield Analyse(fix, outcome, config)
             if fixed is None:
                 break
             yield from undo(values, outcome, config)
             retry = {"code": fixed.code, "autofixes": (*outcome["autofixes"], *fixed.autofixes)}
             outcome = yield from self._check(values, retry, config)
-        yield {key: outcome[key] for key in (*OUTCOME_KEYS, "autofixes")}
+        yield {
+            "reply": "",
+            **{key: outcome[key] for key in (*OUTCOME_KEYS, "autofixes", "reply") if key in outcome},
+        }
 
     def _check(self, values: State, outcome: State, config: Config) -> Flow:
         yield {"programs": [code] if (code := outcome.get("code")) else []}
@@ -99,5 +104,5 @@ def record_attempt(outcome: State, number: int, strategy: Strategy) -> Attempt:
 
 def observation(execution: Execution) -> dict[str, Any]:
     """Return what the record of an attempt holds of its run."""
-    output = shortened(execution.output, MAX_CHARS)
+    output = shortened(execution.output, _MAX_OUTPUT_CHARS)
     return {"tool_calls": execution.tool_calls, "output": output, "error": execution.error}

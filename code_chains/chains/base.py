@@ -18,21 +18,30 @@ from typing import Any, ClassVar, get_type_hints
 from langchain_classic.chains.base import Chain
 from langchain_classic.chains.sequential import SequentialChain
 from langchain_classic.chains.transform import TransformChain
-from langchain_core.runnables import RunnableSequence
+from langchain_core.runnables import ConfigurableFieldSpec, RunnableSequence
 from langchain_core.runnables.graph import Graph
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from code_chains.analysis.replies.extraction import reply_text
-from code_chains.chains._drivers import Config, Effect, Flow, Invoke, RunFunction, State, StreamFunction
+from code_chains.chains._drivers import (
+    Analyse,
+    Config,
+    Effect,
+    Flow,
+    Invoke,
+    RunFunction,
+    State,
+    StreamFunction,
+)
 from code_chains.chains._streaming import FlowChain
-from code_chains.chains.tools import chain_as_tool, format_as_json
 from code_chains.errors import ConfigurationError
 from code_chains.executors.runner import Closing
 from code_chains.inputs import as_state
-from code_chains.state import CodeState
+from code_chains.state import CodeState, with_records
 
 __all__ = [
+    "Analyse",
     "Chain",
     "Config",
     "Effect",
@@ -94,10 +103,10 @@ class StreamingChain(FlowChain):
         key = self.input_keys[0] if self.input_keys else ""
         original = self._original(key)
         if original not in _TEXT_KEYS:
-            return inputs if isinstance(inputs, dict) else {key: inputs}
+            return with_records(inputs if isinstance(inputs, dict) else {key: inputs})
         if original == "code":
-            return as_state(inputs, key, None, reply_text)
-        return as_state(inputs, key, self._renamed("history"))
+            return with_records(as_state(inputs, key, None, reply_text))
+        return with_records(as_state(inputs, key, self._renamed("history"), context=self._renamed("context")))
 
     def _as_given(self, given: Any, inputs: State) -> Any:
         if isinstance(given, str):
@@ -183,6 +192,8 @@ class StreamingChain(FlowChain):
         Raises:
             ConfigurationError: Providers refuse the name.
         """
+        from code_chains.chains.tools import chain_as_tool
+
         return chain_as_tool(
             self,
             name=self.get_name() if name is None else name,
@@ -202,6 +213,8 @@ class StreamingChain(FlowChain):
 
     def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
         """Return the text for a model that called the chain as a tool."""
+        from code_chains.chains.tools import format_as_json
+
         return format_as_json(outcome)
 
 
@@ -272,6 +285,11 @@ class RenamedChain(EnclosingChain, Closing):
     def output_keys(self) -> list[str]:
         """The outputs that are named, or else all, by their names here."""
         return list(self._originals(self._kept))
+
+    @property
+    def config_specs(self) -> list[ConfigurableFieldSpec]:
+        """What a config may name, such as the `session_id`."""
+        return self.chain.config_specs
 
     @property
     def description(self) -> str:

@@ -22,11 +22,14 @@ from code_chains.analysis.determinism import is_repeatable
 from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, RunFunction, State
 from code_chains.chains.execute import run_inputs
 from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors.inputs import files_on_disk
 from code_chains.executors.values import describe_variables
-from code_chains.inputs import check_query, files_on_disk
+from code_chains.inputs import check_query
+from code_chains.records import NOT_ANALYSED
 from code_chains.state import Execution, as_json, from_json
 from code_chains.storage.files import sha256_file
 from code_chains.storage.fingerprint import NotFingerprintableError, describe, environment, fingerprint
+from code_chains.storage.foreign import parse_json
 
 _log = logging.getLogger(__name__)
 _FORMAT = 1
@@ -49,6 +52,7 @@ def is_cacheable(outputs: Mapping[str, Any], *, repeatable: bool = False) -> boo
         verdict
         and verdict.ok
         and not verdict.reply
+        and verdict.reason != NOT_ANALYSED.reason
         and answered
         and (repeatable or is_repeatable(outputs.get("code") or ""))
     )
@@ -194,7 +198,7 @@ class CachedChain(EnclosingChain):
             (data,) = self.store.mget([key])
             if data is None:
                 return None
-            note = json.loads(data)
+            note = parse_json(data)
             if self.ttl is not None and time.time() - float(note["made"]) > self.ttl:
                 return None
             return from_json(note["outputs"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke,
 from code_chains.errors import InputError
 from code_chains.records import Record
 from code_chains.state import Verdict
+from code_chains.storage.foreign import parse_json, read_text
 
 _MIN_CASES = 5
 """Fewer cases of a kind say nothing about it."""
@@ -44,7 +44,7 @@ class Calibration:
                 for score in saved["scores"]
             ]
             return cls(str(saved["model"]), tuple(cases))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (InputError, ValueError, KeyError, TypeError, OverflowError) as error:
             remedy = (
                 "Give what `evaluate` returns, or the path of what `code-chains eval --json FILE` has written"
             )
@@ -64,7 +64,7 @@ class Calibration:
 def _saved(evaluation: str | Path | Record) -> Mapping[str, Any]:
     if isinstance(evaluation, Record):
         return evaluation.to_dict()
-    saved: Mapping[str, Any] = json.loads(Path(evaluation).read_text(encoding="utf-8"))
+    saved: Mapping[str, Any] = parse_json(read_text(Path(evaluation)))
     return saved
 
 

@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 
 from langchain_core.messages import HumanMessage
 
+from code_chains.analysis.work import is_brief
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.inputs import check_query
 from code_chains.language import check_language, detect_language
 
 _MAX_QUESTIONS = 10
 """Questions of a conversation that are considered."""
-_MAX_INLINE_CHARS = 1000
-"""Characters up to which detection is faster than starting a thread."""
 
 
 class LanguageChain(StreamingChain):
@@ -41,7 +40,7 @@ class LanguageChain(StreamingChain):
         super().__init__(**{"language": check_language(language), **kwargs})
 
     def _flow(self, values: State, config: Config) -> Flow:
-        inline = not values.get("history") and len(str(values["query"])) < _MAX_INLINE_CHARS
+        inline = not values.get("history") and is_brief(str(values["query"]))
         yield {"language": (yield RunFunction(self._detect, values, config, inline=inline))}
 
     def _detect(self, values: State) -> str:

@@ -2,42 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.replies.extraction import as_program
-from code_chains.chains.answer_value import answer_value
-from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.analysis.replies.syntax import top_level_names
+from code_chains.chains.base import Analyse, Chain, Config, Flow, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs
-from code_chains.chains.tested import verdict_of_runs, verdict_of_tests
-from code_chains.errors import BudgetError, ConfigurationError, InputError
+from code_chains.chains.ranks import UNCHECKED, Rank, ask_verifiers, rank_of, required
+from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor
-from code_chains.state import Execution, Verdict
+from code_chains.records import NOT_ANALYSED, Execution, Verdict
 from code_chains.toolbox import Toolbox
 from code_chains.verification.expectations import Expectations, expect, expectations_of
-from code_chains.verification.expectations.examples import Example
-from code_chains.verification.expectations.harness import UntestableError
-from code_chains.verification.provenance import columns_read, shown_of
-from code_chains.verification.provenance.needs import NOT_GIVEN, missing_inputs
-from code_chains.verification.provenance.replies import OWN_WORDS, own_words
-from code_chains.verification.sanity import sanity_verdict
-from code_chains.verification.sanity.lookups import PROBE, ignores_case, looked_up, missing_texts, read_found
-from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
-from code_chains.verification.values.rounding import rounding_problem
+from code_chains.verification.expectations.given import UntestableError
 
-UNCHECKED = Verdict("unverified", "none", "The program ran; nothing checked its output.")
-"""What is said of a program if nothing else can be."""
+if TYPE_CHECKING:
+    from code_chains.chains.tested import Testing
+    from code_chains.verification.expectations.examples import Example
+    from code_chains.verification.values.answer_types import AnswerType
+
 
 _OF_NOTHING = ("IndexError", "KeyError", "ValueError", "TypeError", "AttributeError", "ZeroDivisionError")
 """Errors of programs that go on with what was not found."""
 _PASSED = ("verified", "plausible")
 """What tests say of a program that passes them; a broken test leaves it `unverified`."""
 _MAX_COLUMNS = 6
-_MAX_INLINE_CHARS = 4000
-"""Characters of question and program up to which sanity checks are faster than starting a thread."""
+_REJECTED = "The program ran; tests that a model wrote reject it, which may have misread the question:"
 _UNTESTED = "The tests were not run, as they run the program again, and it called a tool that is not marked as read-only."
+
+
+@dataclass
+class Case:
+    """An outcome, and what is said of it so far.
+
+    Attributes:
+        values: The state.
+        config: The config of the run.
+        expectations: Tests and examples of the question.
+        verdict: What is said so far.
+        is_doubted: Whether something speaks against it, which verifiers may dispel.
+        is_settled: Whether nothing else is asked.
+    """
+
+    values: State
+    config: Config
+    expectations: Expectations
+    verdict: Verdict = UNCHECKED
+    is_doubted: bool = False
+    is_settled: bool = False
+
+    @property
+    def execution(self) -> Execution:
+        """The record of the run."""
+        execution: Execution = self.values["execution"]
+        return execution
+
+    @property
+    def query(self) -> str:
+        """The question; empty if there is none."""
+        return str(self.values.get("query") or "")
+
+    def doubt(self, verdict: Verdict) -> None:
+        """Say what speaks against the outcome."""
+        self.verdict, self.is_doubted = verdict, True
+
+    def settle(self, verdict: Verdict) -> None:
+        """Say what holds, whatever others would say."""
+        self.verdict, self.is_settled = verdict, True
 
 
 class EvaluateChain(StreamingChain):
@@ -64,6 +99,7 @@ class EvaluateChain(StreamingChain):
         executor: Runs the tests; required for tests and examples only.
         verifiers: Chains to `verdict`, such as a `JudgeChain`; one that leaves the outcome `unverified` does not decide.
         tools: What the program may call while it is tested.
+        words: Whether a reply in words may be an answer, `unverified`; see `verification.provenance.replies`.
         sanity_checks: Whether a program without tests must pass the checks of `verification.sanity`; those are for programs
             in Python.
 
@@ -86,6 +122,8 @@ class EvaluateChain(StreamingChain):
         "profiles",
         "query",
         "reply",
+        "words",
+        "failed_code",
         "translation",
         "output",
         "answer_type",
@@ -106,62 +144,134 @@ class EvaluateChain(StreamingChain):
     verifiers: Sequence[Chain] = ()
     tools: Toolbox | None = None
     sanity_checks: bool = False
+    words: bool = True
 
     def _flow(self, values: State, config: Config) -> Flow:
-        execution: Execution = values["execution"]
-        expectations = check_expectations(values)
-        if needs := _needs(values):
-            yield {"verdict": Verdict("failed", "output", f"{NOT_GIVEN} {'; '.join(needs)}", needs)}
-            return
-        if not execution.ok and (reply := own_words(values)):
-            yield {"verdict": Verdict("unverified", "reply", OWN_WORDS, reply=reply)}
-            return
-        verdict = _verdict_of_run(execution, is_tested=bool(expectations))
-        if execution.ok and values.get("answer_type") is not None:
-            verdict = yield RunFunction(_verdict_on_type, values, config)
-        elif not verdict.ok and _only_defines(values, str(values.get("query") or "")):
-            verdict = Verdict(
-                "unverified", "none", "The program defines what was asked for; nothing checked it."
-            )
-        verdict = yield from self._decide(verdict, expectations, values, config)
-        yield {"verdict": _with_columns(verdict, values)}
+        case = Case(values, config, check_expectations(values))
+        for verify in _BUILT_IN:
+            yield from verify(self, case)
+            if case.is_settled:
+                break
+        yield {"verdict": case.verdict}
 
-    def _decide(self, verdict: Verdict, expectations: Expectations, values: State, config: Config) -> Flow:
-        """Return the verdict of tests, or else of whatever else may know; that of the run if nothing does."""
-        if values["execution"].status == "error" and (expectations.are_calls or expectations.runs):
-            # What it had defined until then may be right, and a program that lacked input may not lack it in an example.
-            tested: Verdict = yield from self._test(expectations, values, config)
-            return tested if tested.status in _PASSED or expectations.runs else verdict
-        if not verdict.ok and verdict.by != "type" and _only_defines(values, ""):
-            return (yield from self._test_generated(verdict, values, config))
-        if not verdict.ok:
-            return (yield from self._with_lookups(verdict, values, config))
-        if expectations:
-            return (yield from self._test(expectations, values, config))
-        doubt = None
-        if self.sanity_checks:
-            doubt = yield from self._check_sanity(values, config)
-        if self.sanity_checks and (doubt is None or doubt.by == "checks"):
-            doubt = (yield from self._check_lookups(values, doubt, config)) or doubt
-        if doubt is None:
-            return (yield from self._assess(verdict, values, config))
-        return (yield from ask_verifiers(self.verifiers, {**values, "verdict": doubt}, config))
+    # -- built-in verifiers, in the order of their ranks -----------------------------------------------------
+
+    def _find_what_is_missing(self, case: Case) -> Flow:
+        """Settle that a program or a reply says what is missing."""
+        from code_chains.verification.provenance.needs import NOT_GIVEN
+
+        if needs := (yield Analyse(_needs, case.values, case.config, otherwise=())):
+            case.settle(Verdict("failed", "output", f"{NOT_GIVEN} {'; '.join(needs)}", needs))
+
+    def _read_own_words(self, case: Case) -> Flow:
+        """Settle that the model replied in words of its own."""
+        from code_chains.verification.provenance.replies import OWN_WORDS, own_words
+
+        if not self.words:
+            return
+        if not case.execution.ok and (
+            reply := (yield Analyse(own_words, case.values, case.config, otherwise=""))
+        ):
+            case.settle(Verdict("unverified", "reply", OWN_WORDS, reply=reply))
+
+    def _look_at_run(self, case: Case) -> Flow:
+        """Say how the run ended, and whether its value has the type that is asked for."""
+        case.verdict = _verdict_of_run(case.execution, is_tested=bool(case.expectations))
+        if case.execution.ok and case.values.get("answer_type") is not None:
+            case.verdict = yield RunFunction(_verdict_on_type, case.values, case.config)
+        elif not case.verdict.ok and (
+            (yield from _only_defines(case, case.query)) or (self.words and (yield from _defines_again(case)))
+        ):
+            reason = "The program defines what was asked for; nothing checked it."
+            case.verdict = Verdict("unverified", "none", reason)
+
+    def _test_what_was_defined(self, case: Case) -> Flow:
+        """Settle by tests what a program had defined until it failed, or defines without showing anything."""
+        expectations, verdict = case.expectations, case.verdict
+        if case.execution.status == "error" and (expectations.are_calls or expectations.runs):
+            # It may be right, and a program that lacked input may not lack it in an example.
+            tested: Verdict = yield from self._test(expectations, case.values, case.config)
+            case.settle(tested if tested.status in _PASSED or expectations.runs else verdict)
+        elif not verdict.ok and verdict.by != "type" and (yield from _only_defines(case)):
+            case.settle((yield from self._test_generated(case)))
+
+    def _explain_failure(self, case: Case) -> Flow:
+        """Settle that a program failed, with what it looked up in vain, if that may be why it found nothing."""
+        if case.verdict.ok:
+            return
+        verdict, error = case.verdict, case.execution.error
+        if self.sanity_checks and error is not None and error.type in _OF_NOTHING:
+            reason: str = yield from self._lookups(case.values, "[]", case.config)
+            verdict = replace(verdict, reason=f"{verdict.reason} {reason}".strip())
+        case.settle(verdict)
+
+    def _test_given(self, case: Case) -> Flow:
+        """Settle by the tests and examples of the question."""
+        if case.expectations:
+            case.settle((yield from self._test(case.expectations, case.values, case.config)))
+
+    def _check_sanity(self, case: Case) -> Flow:
+        """Doubt a program that fails a sanity check; nobody agrees with what was not analysed."""
+        from code_chains.verification.sanity import sanity_verdict
+
+        code = as_program(str(case.values.get("code") or ""))
+        check = partial(sanity_verdict, code=code)
+        if not self.sanity_checks:
+            return
+        doubt = yield Analyse(check, case.values, case.config, otherwise=NOT_ANALYSED)
+        if doubt == NOT_ANALYSED:
+            case.settle(doubt)
+        elif doubt is not None:
+            case.doubt(doubt)
+
+    def _check_lookups(self, case: Case) -> Flow:
+        """Doubt a program that looks up what stands in none of its files, which may be why else it is in doubt."""
+        if self.sanity_checks and (not case.is_doubted or case.verdict.by == "checks"):
+            reason = yield from self._lookups(case.values, case.execution.output, case.config)
+            others = case.verdict.reason if case.is_doubted else ""
+            if reason:
+                case.doubt(Verdict("failed", "checks", " ".join(filter(None, [reason, others]))))
+
+    def _ask_verifiers(self, case: Case) -> Flow:
+        """Ask the verifiers that were given: those that only doubt before generated tests may speak for an outcome."""
+        doubting = [one for one in self.verifiers if rank_of(one) is Rank.DOUBT]
+        others = [one for one in self.verifiers if rank_of(one) is not Rank.DOUBT]
+        if case.is_doubted:
+            case.verdict = yield from self._asked(self.verifiers, case)
+            return
+        case.verdict = yield from self._asked(doubting, case)
+        if not case.verdict.is_doubt:
+            case.verdict = yield from self._test_generated(case)
+        if case.verdict.status == "unverified":
+            case.verdict = yield from self._asked(others, case)
+
+    def _asked(self, verifiers: Sequence[Chain], case: Case) -> Flow:
+        return ask_verifiers(verifiers, {**case.values, "verdict": case.verdict}, case.config)
+
+    def _name_columns(self, case: Case) -> Flow:
+        """Say of what nothing has checked which columns it read."""
+        if case.verdict == UNCHECKED:
+            case.verdict = yield Analyse(_with_columns, case.values, case.config, otherwise=UNCHECKED)
+
+    # -- tests, examples and lookups ---------------------------------------------------------------------------
 
     def _test(self, expectations: Expectations, values: State, config: Config) -> Flow:
         """Return the verdict of tests and examples."""
+        from code_chains.chains.tested import testing, verdict_of_runs
+
         if values["execution"].has_effects:  # Tests run the program once more.
             return Verdict("unverified", "none", _UNTESTED)
         language = self.executor.language if self.executor else "python"
-        output, code = values["execution"].output, as_program(_required(values, "code", "a test"), language)
-        try:
-            harness = expectations.program(code, query=str(values.get("query") or ""), output=output)
-        except UntestableError as error:
-            return Verdict("failed", "tests", str(error))
-        state = {**values, "code": code, "tests": harness}
+        output, code = values["execution"].output, as_program(required(values, "code", "a test"), language)
+        query = str(values.get("query") or "")
+        build = partial(expectations.program, code, query=query, output=output)
+        state = {**values, "code": code}
         verdict = Verdict("verified", "tests", "")
         if expectations.tests.body or expectations.calls:
-            program, tests = yield RunFunction(self._run_tests, state, config, self._arun_tests)
-            verdict = verdict_of_tests(program, tests, expectations)
+            try:
+                verdict = yield from self._run_each(testing(expectations), build, state, config)
+            except UntestableError as error:
+                return Verdict("failed", "tests", str(error))
         if expectations.runs and verdict.status == "verified":
             runs = yield RunFunction(
                 self._run_examples, (state, expectations.runs), config, self._arun_examples
@@ -169,72 +279,62 @@ class EvaluateChain(StreamingChain):
             verdict = verdict_of_runs(verdict, runs, expectations)
         return verdict
 
-    def _check_sanity(self, values: State, config: Config) -> Flow:
-        """Return the verdict on a program that fails a sanity check; None if it passes."""
-        code = str(values.get("code") or "")
-        inline = len(str(values.get("query") or "")) + len(code) < _MAX_INLINE_CHARS
-        return (
-            yield RunFunction(
-                lambda state: sanity_verdict(state, as_program(code)), values, config, inline=inline
-            )
-        )
-
-    def _with_lookups(self, verdict: Verdict, values: State, config: Config) -> Flow:
-        """Add to the verdict on a failure what the program looked up in vain, if that may be why it found nothing."""
-        error = values["execution"].error
-        if not self.sanity_checks or error is None or error.type not in _OF_NOTHING:
-            return verdict
-        reason: str = yield from self._lookups(values, "[]", config)
-        return replace(verdict, reason=f"{verdict.reason} {reason}") if reason else verdict
-
-    def _check_lookups(self, values: State, doubt: Verdict | None, config: Config) -> Flow:
-        """Return the verdict on a program that looks up what stands in none of its files; None if it is not known to.
-
-        It names what else is in doubt as well, of which it may be the cause.
-        """
-        reason = yield from self._lookups(values, values["execution"].output, config)
-        reasons = [reason, doubt.reason if doubt else ""]
-        return Verdict("failed", "checks", " ".join(filter(None, reasons))) if reason else None
+    def _run_each(self, steps: Testing, build: Callable[..., str], state: State, config: Config) -> Flow:
+        """Run each harness that a test needs, and return the verdict."""
+        skipped = next(steps)
+        while True:
+            harness = yield Analyse(lambda left_out: build(skipped=left_out), skipped, config)
+            if harness is None:
+                return replace(NOT_ANALYSED, by="tests")
+            state = {**state, "tests": harness}
+            runs = yield RunFunction(self._run_tests, state, config, self._arun_tests)
+            try:
+                skipped = steps.send(runs)
+            except StopIteration as end:
+                return end.value.verdict
 
     def _lookups(self, values: State, output: str, config: Config) -> Flow:
         """Return which texts a program looks up in vain; empty if that is not known to matter for its output."""
+        from code_chains.verification.sanity.lookups import ignores_case, looked_up, missing_texts, read_found
+
         code = as_program(str(values.get("code") or ""))
-        texts = looked_up(code)
+        texts, whole_cells = yield Analyse(
+            lambda source: (looked_up(source), looked_up(source, whole=True)),
+            code,
+            config,
+            otherwise=((), ()),
+        )
         if not texts or not values.get("files") or self.executor is None or values.get("session") is not None:
             return ""
         state = {
             "files": values["files"],
             "texts": texts,
-            "whole_cells": looked_up(code, whole=True),
+            "whole_cells": whole_cells,
             "any_case": ignores_case(values["code"]),
         }
         probe: Execution = yield RunFunction(self._search, state, config, self._asearch)
         return missing_texts(read_found(probe.output if probe.ok else ""), output)
 
     def _search(self, state: State) -> Execution:
+        from code_chains.verification.sanity.lookups import PROBE
+
         return self._test_executor().run(PROBE, **_probe_inputs(state))
 
     async def _asearch(self, state: State) -> Execution:
+        from code_chains.verification.sanity.lookups import PROBE
+
         return await self._test_executor().arun(PROBE, **_probe_inputs(state))
 
-    def _assess(self, verdict: Verdict, values: State, config: Config) -> Flow:
-        """Return the verdict on a program that nothing can verify."""
-        doubting = [verifier for verifier in self.verifiers if _only_doubts(verifier)]
-        verdict = yield from ask_verifiers(doubting, {**values, "verdict": verdict}, config)
-        if not verdict.is_doubt:
-            verdict = yield from self._test_generated(verdict, values, config)
-        if verdict.status != "unverified":
+    def _test_generated(self, case: Case) -> Flow:
+        """Return `plausible` if the program passes generated tests; else that it fails them, which decides nothing."""
+        generated, verdict = case.values.get("generated_tests"), case.verdict
+        if not generated or case.values.get("session") is not None:
             return verdict
-        others = [verifier for verifier in self.verifiers if not _only_doubts(verifier)]
-        return (yield from ask_verifiers(others, {**values, "verdict": verdict}, config))
-
-    def _test_generated(self, verdict: Verdict, values: State, config: Config) -> Flow:
-        """Return `plausible` if the program passes generated tests; otherwise the verdict as it is."""
-        generated = values.get("generated_tests")
-        if generated and values.get("session") is None:
-            passed = yield from self._test(expect(generated), values, config)
-            if passed.status in _PASSED:
-                return Verdict("plausible", "tests", "The program passes tests that a model wrote.")
+        passed: Verdict = yield from self._test(expect(generated), case.values, case.config)
+        if passed.status in _PASSED:
+            verdict = Verdict("plausible", "tests", "The program passes tests that a model wrote.")
+        elif passed.status == "failed" and verdict == UNCHECKED:
+            verdict = replace(verdict, reason=f"{_REJECTED} {passed.reason}")
         return verdict
 
     def _test_executor(self) -> Executor:
@@ -274,6 +374,8 @@ def _probe_inputs(state: State) -> State:
 
 def _needs(values: State) -> tuple[str, ...]:
     """Return what the program or the model says is missing."""
+    from code_chains.verification.provenance.needs import missing_inputs
+
     execution, code = values["execution"], str(values.get("code") or "")
     printed, error = f"{execution.output}\n{execution.stderr}", execution.error
     output = printed if execution.ok else ""
@@ -308,6 +410,10 @@ def _verdict_of_run(execution: Execution, *, is_tested: bool) -> Verdict:
 
 def _verdict_on_type(values: State) -> Verdict:
     """Return the verdict on the type and the rounding of the value."""
+    from code_chains.chains.answer_value import answer_value
+    from code_chains.verification.values.answer_types import AnswerTypeError
+    from code_chains.verification.values.rounding import rounding_problem
+
     answer_type: AnswerType = values["answer_type"]
     try:
         value = answer_value(values["execution"], str(values.get("code") or ""), answer_type)
@@ -318,65 +424,50 @@ def _verdict_on_type(values: State) -> Verdict:
     return UNCHECKED
 
 
-def _with_columns(verdict: Verdict, values: State) -> Verdict:
+def _with_columns(values: State) -> Verdict:
     """Add which columns were read to the verdict on what nothing has checked: it may be another one than was asked for."""
+    from code_chains.verification.provenance import columns_read, shown_of
+
     shown = shown_of(values.get("profiles"))
-    if verdict != UNCHECKED or not shown:
-        return verdict
-    columns = columns_read(as_program(str(values.get("code") or "")), shown)
+    columns = columns_read(as_program(str(values.get("code") or "")), shown) if shown else []
     if not columns:
-        return verdict
+        return UNCHECKED
     read = ", ".join(f"`{name}`" for name in columns[:_MAX_COLUMNS])
-    return replace(verdict, reason=f"{verdict.reason} It read: {read}.")
+    return replace(UNCHECKED, reason=f"{UNCHECKED.reason} It read: {read}.")
 
 
-def _required(values: State, key: str, user: str) -> str:
-    """Return an input that only some outcomes need."""
-    if values.get(key) is None:
-        raise InputError(f"EvaluateChain: {user} cannot decide without {key!r}. Pass it with the execution.")
-    return str(values[key])
-
-
-def _only_defines(values: State, query: str) -> bool:
+def _only_defines(case: Case, query: str = "") -> Flow:
     """Return whether a run showed nothing because the program only defines what a question asks for."""
-    execution, code = values["execution"], as_program(str(values.get("code") or ""))
-    return execution.ok and not execution.output.strip() and defines_what_is_asked(code, query)
-
-
-def _only_doubts(verifier: Chain) -> bool:
-    """Return whether a verifier can doubt an outcome alone: it comes before what may speak for it."""
-    return getattr(verifier, "only_doubts", False)
-
-
-def ask_verifiers(verifiers: Sequence[Chain], outcome: State, config: Config) -> Flow:
-    """Return the verdict of the first verifier that decides; what is said of the outcome so far if none does.
-
-    Invariant: no opinion of a model makes right what was made up, and none is paid for; verifiers of one's own may know.
-    """
-    verdict: Verdict = outcome["verdict"]
-    state = {**outcome, "output": _output_and_artifacts(outcome["execution"])}
-    for verifier in verifiers:
-        if verdict.by == "provenance" and getattr(verifier, "is_opinion", False):
-            continue
-        if verdict.is_doubt and _only_doubts(verifier):
-            continue
-        for key in verifier.input_keys:
-            _required(state, key, verifier.get_name())
-        try:
-            said: Verdict = (yield Invoke(verifier, state, config))["verdict"]
-        except BudgetError as error:  # Invariant: what a program has shown is not lost.
-            said = Verdict("unverified", "none", f"{verifier.get_name()} was not asked: {error}")
-            return said if verdict == UNCHECKED else verdict
-        if said.status != "unverified":
-            return said
-        if verdict == UNCHECKED or said.is_doubt:  # Else more is known, such as a vote.
-            verdict = said
-    return verdict
-
-
-def _output_and_artifacts(execution: Execution) -> str:
-    """Return the output and the names of artifacts."""
-    artifacts = "\n".join(
-        f"(It made {artifact.name}, {artifact.media_type})" for artifact in execution.artifacts
+    if not case.execution.ok or case.execution.output.strip():
+        return False
+    check = partial(defines_what_is_asked, query=query)
+    return (
+        yield Analyse(check, as_program(str(case.values.get("code") or "")), case.config, otherwise=False)
     )
-    return "\n".join(part for part in (execution.output, artifacts) if part)
+
+
+def _defines_again(case: Case) -> Flow:
+    """Return whether a program only defines what the one before it did: so it is what the model takes the question for."""
+    failed = str(case.values.get("failed_code") or "")
+    if not failed or not (yield from _only_defines(case)):
+        return False
+    names = partial(top_level_names, definitions=True)
+    code = as_program(str(case.values.get("code") or ""))
+    defined = yield Analyse(names, code, case.config, otherwise=())
+    before = yield Analyse(names, as_program(failed), case.config, otherwise=())
+    return bool(defined) and set(defined) == set(before)
+
+
+_BUILT_IN: tuple[Callable[[EvaluateChain, Case], Flow], ...] = (
+    EvaluateChain._find_what_is_missing,
+    EvaluateChain._read_own_words,
+    EvaluateChain._look_at_run,
+    EvaluateChain._test_what_was_defined,
+    EvaluateChain._explain_failure,
+    EvaluateChain._test_given,
+    EvaluateChain._check_sanity,
+    EvaluateChain._check_lookups,
+    EvaluateChain._ask_verifiers,
+    EvaluateChain._name_columns,
+)
+"""Verifiers of each outcome, in the order of their ranks: each changes what is said, or settles it."""

@@ -3,38 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
-from code_chains.analysis.checks import read_result
 from code_chains.analysis.replies.extraction import as_program, no_program
-from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
-from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
-from code_chains.errors import ConfigurationError, InputError
+from code_chains.chains.base import (
+    Chain,
+    Config,
+    Flow,
+    RunFunction,
+    State,
+    StreamFunction,
+    StreamingChain,
+    StreamingTransformChain,
+)
+from code_chains.chains.ranks import UNCHECKED
+from code_chains.chains.validate import ValidateChain
+from code_chains.errors import InputError
 from code_chains.executors.base import Executor, Session
-from code_chains.executors.function import as_executor
+from code_chains.executors.inputs import check_code
 from code_chains.executors.runner import Runner
 from code_chains.executors.tools import check_takes_tools
-from code_chains.inputs import check_code
-from code_chains.retrieval.search import SnippetSearch
-from code_chains.state import ErrorReport, Execution, Problem
+from code_chains.records.decisions import read_result
+from code_chains.state import ErrorReport, Execution, Problem, Verdict
 from code_chains.toolbox import Toolbox
 
 _MISSING_NAMES = {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError"}
 _MAX_SIGNATURES = 3
+_MAX_ERRORS = 50
+"""Errors of checks that are named."""
 _MAX_STDOUT_CHARS = 20_000
 """Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
 
 
 _FAILURE: RunnableLambda[str, str] = RunnableLambda(lambda summary: summary, name="failed_run")
 """A run of its own in traces, which finds failed programs by its tags: the runs of chains succeed in any case."""
+
+
+@runtime_checkable
+class Signatures(Protocol):
+    """Where to look up how functions of a package are called, such as a `SnippetStore`."""
+
+    def signatures(self, names: Iterable[str], misspelt: Iterable[str] = ()) -> list[str]:
+        """Return how these are called, and what a misspelt name may mean."""
 
 
 class ExecuteChain(StreamingChain):
@@ -72,12 +90,13 @@ class ExecuteChain(StreamingChain):
     name: str | None = "execute"
     executor: Executor
     tools: Toolbox | None = None
-    references: SnippetSearch | None = None
+    references: Signatures | None = None
 
     def __init__(self, executor: Executor | Callable[[str], Any], **kwargs: Any) -> None:
-        executor = cast("Executor", as_executor(executor))
         if not isinstance(executor, Executor):
-            raise ConfigurationError("executor", executor, "an Executor, e.g. SandboxExecutor()")
+            from code_chains.executors.function import as_executor
+
+            executor = as_executor(executor)
         if kwargs.get("tools") is not None:
             check_takes_tools(executor)
         super().__init__(**{"executor": executor, **kwargs})
@@ -91,6 +110,8 @@ class ExecuteChain(StreamingChain):
         arg_types: Mapping[str, Any] | None = None,
     ) -> BaseTool:
         """Make a tool that runs each program on its own; `create_python_tool` makes one that keeps a state."""
+        from code_chains.chains.tools import ProgramArguments, describe_program_tool
+
         return super().as_tool(
             args_schema if args_schema or arg_types else ProgramArguments,
             name=name,
@@ -99,6 +120,8 @@ class ExecuteChain(StreamingChain):
         )
 
     def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
+        from code_chains.chains.tools import format_execution
+
         code = as_program(inputs["code"], self.executor.language)
         return format_execution(outcome["execution"], code, _problems(inputs))
 
@@ -256,7 +279,27 @@ def _refusal(state: State, reply: str, language: str) -> Execution | None:
     """Return why nothing runs: an error of the checks, or a reply that is no program; else None."""
     errors = [problem for problem in _problems(state) if problem.severity == "error"]
     if errors:
-        return Execution("refused", error=ErrorReport("Refused", "; ".join(map(str, errors)), errors[0].line))
+        said = "; ".join(map(str, errors[:_MAX_ERRORS]))
+        return Execution("refused", error=ErrorReport("Refused", said, errors[0].line))
     if not state["code"].strip():
         return Execution("refused", error=ErrorReport("Refused", no_program(reply, language)))
     return None
+
+
+def user_code_chains(
+    validate: ValidateChain, executor: Executor, toolbox: Toolbox | None = None
+) -> list[Chain]:
+    """Return the stages of a program that answers no question: one that ran is right, even if it shows nothing."""
+    evaluate = StreamingTransformChain(
+        name="evaluate",
+        input_variables=["execution"],
+        output_variables=["verdict"],
+        transform=lambda state: {"verdict": _verdict_on_user_code(state["execution"])},
+    )
+    return [validate, ExecuteChain(executor, tools=toolbox), evaluate]
+
+
+def _verdict_on_user_code(execution: Execution) -> Verdict:
+    if execution.ok:
+        return UNCHECKED
+    return Verdict("failed", "none", execution.summary)

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.replies.extraction import as_program, reply_text
-from code_chains.chains.answer_value import find_value, format_value
+from code_chains.analysis.work import is_too_large
 from code_chains.chains.asking import AskingChain
-from code_chains.chains.base import Config, Flow, RunFunction, State
+from code_chains.chains.base import Analyse, Config, Flow, RunFunction, State
 from code_chains.chains.generate import finish_reason, with_instructions
 from code_chains.errors import BudgetError
 from code_chains.inputs import fenced, shortened
@@ -117,7 +117,7 @@ class InterpretChain(AskingChain):
             yield {"answer": format_outcome(values)}  # An empty reply must not hide the result.
         elif not is_complete:
             yield {"answer": f" … ({texts.truncated})"}
-        elif not is_faithful(stripper.answer, values):
+        elif not (yield Analyse(is_faithful, {**values, "answer": stripper.answer}, config, otherwise=False)):
             quote = shortened(values["value_text"] or format_outcome(values), MAX_QUOTE_CHARS)
             yield {"answer": f"\n\n({texts.program_output.format(output=quote)})"}
         yield {"answer_complete": is_complete}
@@ -203,9 +203,10 @@ def format_outcome(values: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, lines))
 
 
-def is_faithful(answer: str, values: Mapping[str, Any]) -> bool:
+def is_faithful(values: Mapping[str, Any]) -> bool:
     """Return whether an answer may stand alone: it does not repeat the question, omit, contradict or coarsen the result."""
-    query, output, verdict = str(values["query"]), str(values["output"]), values.get("verdict")
+    answer, query, output = (str(values[key]) for key in ("answer", "query", "output"))
+    verdict = values.get("verdict")
     if "".join(answer.split()).strip(".?¿!").lower() == "".join(query.split()).strip(".?¿!").lower():
         return False
     value = values.get("value_text") or ""
@@ -217,9 +218,13 @@ def is_faithful(answer: str, values: Mapping[str, Any]) -> bool:
 
 def _value_text(values: State) -> str:
     """Return the value as JSON; empty if no type was asked for, or if it is too large to be stated in an answer."""
-    answer_type, value = values.get("answer_type"), find_value(values)
+    if (answer_type := values.get("answer_type")) is None:
+        return ""
+    from code_chains.chains.answer_value import find_value, format_value
+
+    value = find_value(values)
     is_large = isinstance(value, Sized) and len(value) > _MAX_VALUE_ITEMS
-    return "" if answer_type is None or is_large else format_value(value, answer_type)
+    return "" if is_large else format_value(value, answer_type)
 
 
 def _said(values: Mapping[str, Any], needed: str) -> str:
@@ -244,7 +249,8 @@ def _failure(values: Mapping[str, Any]) -> str:
 
 
 def _program(values: Mapping[str, Any]) -> str:
-    return as_program(str(values.get("code") or ""))
+    code = str(values.get("code") or "")
+    return "" if is_too_large(code) else as_program(code)
 
 
 def _no_answer(values: Mapping[str, Any], reason: str) -> str:

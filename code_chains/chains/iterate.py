@@ -17,9 +17,10 @@ from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, observation, sel
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.cells import Cell, Observations
 from code_chains.chains.repair import accept_doubtful
+from code_chains.chains.validate import is_refused
 from code_chains.errors import BudgetError, SessionError
 from code_chains.executors.base import Session
-from code_chains.inputs import table_kind
+from code_chains.executors.inputs import table_kind
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.feedback import repair_feedback
@@ -199,7 +200,7 @@ class IterateChain(StreamingChain):
         """Write, check and run one cell, and record what it shows."""
         state = {**values, "cells": progress.observations.messages()}
         written = yield Invoke(self.write, state, config)
-        if not written["code"] and progress.has_run:
+        if not written["code"] and progress.has_run and written["finish_reason"] != "refused":
             progress.stop_reason = "answered"  # The model has nothing more to run.
             return
         yield {"programs": [written["code"]]}
@@ -212,7 +213,9 @@ class IterateChain(StreamingChain):
             if probe["execution"].ok:
                 progress.final = execution = _with_value(execution, probe["execution"])
         yield {"attempts": [progress.record(Cell(cell["code"], execution, tuple(cell["problems"])))]}
-        if not execution.ok and execution.has_effects and not self.repeat_effects:
+        if is_refused(cell["problems"]):
+            progress.stop_reason = "refused"
+        elif not execution.ok and execution.has_effects and not self.repeat_effects:
             progress.stop_reason = "effects"
         elif execution.ok and missing_inputs(
             query=str(values["query"]), output=execution.output, code=cell["code"]

@@ -11,6 +11,7 @@ from typing import ClassVar
 from langchain_core.documents import Document
 
 from code_chains.analysis.parsing import parse
+from code_chains.analysis.references import makes_code
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.errors import StoreError
 from code_chains.retrieval.store import SnippetStore
@@ -45,7 +46,7 @@ class LearnChain(StreamingChain):
 
     def _flow(self, values: State, config: Config) -> Flow:
         verdict: Verdict = values["verdict"]
-        is_verified = verdict.status == "verified"
+        is_verified = verdict.status == "verified" and not makes_code(values["code"])
         yield {"learned": (yield RunFunction(self._add, values, config)) if is_verified else None}
 
     def _add(self, values: State) -> str | None:

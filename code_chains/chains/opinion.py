@@ -11,6 +11,7 @@ from code_chains.analysis.replies.extraction import reply_text
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Config, Flow, State
 from code_chains.chains.generate import finish_reason
+from code_chains.chains.ranks import Rank
 from code_chains.errors import BudgetError
 from code_chains.state import Verdict
 
@@ -20,7 +21,7 @@ _MAX_REASON_CHARS = 300
 class OpinionChain(AskingChain):
     """Ask a model for its opinion on an outcome. Adds `verdict`; a failure is none, as the outcome exists without it."""
 
-    is_opinion: ClassVar[bool] = True
+    rank: ClassVar[Rank] = Rank.OPINION
     output_keys: ClassVar[list[str]] = ["verdict"]
 
     def _flow(self, values: State, config: Config) -> Flow:

@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from code_chains.analysis.replies.extraction import reply_text
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Config, Flow, RunFunction, State
+from code_chains.chains.generate import refusal
 from code_chains.inputs import check_query, fenced
 from code_chains.models.sampling import is_openai
 from code_chains.profiles import describe_inputs
@@ -65,7 +66,9 @@ class PlanChain(AskingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query"]
-    optional_keys: ClassVar[list[str]] = ["files", "variables", "previous_steps", "feedback", "profiles"]
+    optional_keys: ClassVar[list[str]] = [
+        *("files", "variables", "previous_steps", "feedback", "profiles", "standalone_question"),
+    ]
     output_keys: ClassVar[list[str]] = ["steps"]
 
     name: str | None = "plan"
@@ -74,6 +77,7 @@ class PlanChain(AskingChain):
     def _flow(self, values: State, config: Config) -> Flow:
         messages = yield RunFunction(self.messages, values, config)
         reply = yield self.ask(_with_schema(self.model), messages, config)
+        yield from refusal(reply, self.model)
         yield {"steps": read_steps(reply_text(reply)) or [values["query"]]}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
@@ -81,7 +85,8 @@ class PlanChain(AskingChain):
         messages: list[BaseMessage] = [SystemMessage(self.rules(values))]
         for task, steps in _EXAMPLES:
             messages += [HumanMessage(f"Task: {task}"), AIMessage(json.dumps({"steps": steps}))]
-        parts = [*describe_inputs(values), f"Task: {check_query(values['query'])}"]
+        task = values.get("standalone_question") or check_query(values["query"])
+        parts = [*describe_inputs(values), f"Task: {task}"]
         if values.get("previous_steps"):
             parts.append(f"These steps are done:\n{fenced(str(values['previous_steps']))}")
         if values.get("feedback"):

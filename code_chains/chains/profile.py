@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import PrivateAttr
 
+from code_chains import profiles
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.executors.base import Executor
-from code_chains.executors.values import check_variables
-from code_chains.inputs import files_on_disk
-from code_chains.profiles import FileProfiler, Profiles, is_table, profile_variables
+from code_chains.executors.inputs import files_on_disk
+
+if TYPE_CHECKING:
+    from code_chains.profiles import FileProfiler
 
 
 class ProfileChain(StreamingChain):
@@ -43,16 +45,23 @@ class ProfileChain(StreamingChain):
 
     name: str | None = "profile"
     executor: Executor
-    _profiler: FileProfiler = PrivateAttr()
+    _profiler: FileProfiler | None = PrivateAttr(None)
 
     def __init__(self, executor: Executor, **kwargs: Any) -> None:
         super().__init__(**{"executor": executor, **kwargs})
-        self._profiler = FileProfiler(self.executor)
+
+    @property
+    def profiler(self) -> FileProfiler:
+        """What profiles files, once per content; made for the first of them."""
+        self._profiler = self._profiler or profiles.FileProfiler(self.executor)
+        return self._profiler
 
     def is_needed(self, values: State) -> bool:
         """Return whether there are files that a program of Python can read, or tables."""
         variables = values.get("variables")
-        has_tables = isinstance(variables, Mapping) and any(map(is_table, variables.values()))
+        has_tables = isinstance(variables, Mapping) and any(
+            profiles.is_table(one) for one in variables.values()
+        )
         return has_tables or self._has_files(values)
 
     def skipped(self) -> State:
@@ -63,7 +72,7 @@ class ProfileChain(StreamingChain):
         return bool(values.get("files")) and self.executor.language == "python"
 
     def _flow(self, values: State, config: Config) -> Flow:
-        files = Profiles()
+        files = profiles.Profiles()
         if self._has_files(values):
             files = yield RunFunction(self._profile, values, config, self._aprofile)
         variables = {}
@@ -71,15 +80,17 @@ class ProfileChain(StreamingChain):
             variables = yield RunFunction(_profile_variables, values, config)
         yield {"profiles": {"files": files, "variables": variables}, "notes": files.notes}
 
-    def _profile(self, values: Mapping[str, Any]) -> Profiles:
+    def _profile(self, values: Mapping[str, Any]) -> profiles.Profiles:
         with files_on_disk(values["files"]) as files:
-            return self._profiler.profile(files, schema_only=bool(values.get("schema_only")))
+            return self.profiler.profile(files, schema_only=bool(values.get("schema_only")))
 
-    async def _aprofile(self, values: Mapping[str, Any]) -> Profiles:
+    async def _aprofile(self, values: Mapping[str, Any]) -> profiles.Profiles:
         with files_on_disk(values["files"]) as files:
-            return await self._profiler.aprofile(files, schema_only=bool(values.get("schema_only")))
+            return await self.profiler.aprofile(files, schema_only=bool(values.get("schema_only")))
 
 
 def _profile_variables(values: Mapping[str, Any]) -> dict[str, str]:
+    from code_chains.executors.values import check_variables
+
     variables = check_variables(values["variables"])
-    return profile_variables(variables, schema_only=bool(values.get("schema_only")))
+    return profiles.profile_variables(variables, schema_only=bool(values.get("schema_only")))

@@ -13,6 +13,7 @@ from code_chains.callbacks.budget import count_attempt
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt, select_live
 from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, State
 from code_chains.chains.execute import commit, undo
+from code_chains.chains.validate import is_refused
 from code_chains.errors import BudgetError, CodeChainsError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.feedback import (
@@ -145,6 +146,8 @@ class RepairHistory:
         if self.strategy == "repair":
             inputs["feedback"] = repair_feedback(self._failed, schema_only=schema_only)
             inputs["failed_code"] = self._failed["code"]
+            if not self._failed["code"]:
+                inputs["words"] = self._failed.get("reply") or ""
         elif self._is_last_try:
             inputs["feedback"] = ANOTHER_WAY
         if self.restarts:
@@ -171,6 +174,8 @@ class RepairHistory:
         was_offline, self._is_offline = self._is_offline, is_offline(outcome["execution"])
         if verdict.ok or verdict.needs or insists:
             self.stop_reason = "answered"
+        elif is_refused(outcome["problems"]):
+            self.stop_reason = "refused"
         elif (is_known and self._is_last_try and not is_rejected) or (was_offline and self._is_offline):
             self.stop_reason = "same_failure"
         elif self.number >= max_attempts or self._ends_at_limit(outcome["execution"]):

@@ -1,18 +1,21 @@
-"""query, (translation, context) -> context, sources."""
+"""query, (translation, standalone_question, history, context) -> context, sources."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from pydantic import PrivateAttr
 
 from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.generate import HELP, to_text
-from code_chains.errors import ConfigurationError
-from code_chains.inputs import FencedText, check_query, fenced, shortened
+from code_chains.errors import BudgetError, ConfigurationError
+from code_chains.inputs import FencedText, check_history, check_query, fenced, shortened
 from code_chains.retrieval.embeddings import OfflineEmbeddings
 from code_chains.retrieval.prose import is_prose
 from code_chains.retrieval.references import distinct_texts, is_reference
@@ -21,6 +24,7 @@ from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Source
 from code_chains.verification.sanity.options import named_options
 
+_log = logging.getLogger(__name__)
 MIN_OFFLINE_SCORE = 0.4
 """Default threshold for the offline embeddings, from a measurement: an unrelated example misleads a model."""
 MIN_CURATED_SCORE = 0.575
@@ -48,7 +52,8 @@ _OPTIONS = "Words of the question may mean these options:"
 class RetrieveChain(StreamingChain):
     """Retrieve examples that may help to answer a question.
 
-    Reads `query`, or its `translation` into English if present. Adds `context`, the examples as text (after
+    Reads `query`, or its `translation` into English if present, or the `standalone_question` that it is in its conversation.
+    A retriever that is down costs a sentence in `notes`, not the question. Adds `context`, the examples as text (after
     the input `context`, if any), and `sources`, their origins. Documents that say what they are `about` in
     their metadata become worked examples, a task with its program; sections of documentation are shown as they are;
     references of a package (see `SnippetStore.from_package`) become the functions that are installed. Of a small
@@ -58,7 +63,8 @@ class RetrieveChain(StreamingChain):
 
     Args:
         retriever: A LangChain retriever or another Runnable from text to documents, or a vector store, which
-            is searched for the `k` nearest documents.
+            is searched for the `k` nearest documents; or a Runnable from `input` and `chat_history`, such as
+            `create_history_aware_retriever` makes.
         k: Number of examples at most; of references three times as many.
         min_score: Minimum score of an example from a `SnippetStore`. None means a measured default with
             `OfflineEmbeddings`, and no minimum with other embeddings, whose scores are not comparable. A
@@ -76,7 +82,7 @@ class RetrieveChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query"]
-    optional_keys: ClassVar[list[str]] = ["translation", "context"]
+    optional_keys: ClassVar[list[str]] = ["translation", "standalone_question", "history", "context"]
     output_keys: ClassVar[list[str]] = ["context", "sources"]
 
     name: str | None = "retrieve"
@@ -106,7 +112,9 @@ class RetrieveChain(StreamingChain):
         if store is not None and min_score is None and isinstance(store.embeddings, OfflineEmbeddings):
             min_score = MIN_OFFLINE_SCORE
         if isinstance(retriever, VectorStore):
-            search_kwargs: dict[str, Any] = {"k": k if store is None else _SEARCHED * k}
+            search_kwargs: dict[str, Any] = {"k": k}
+            if store is not None:
+                search_kwargs |= {"k": _SEARCHED * k, "with_scores": True}
             if min_score is not None:
                 search_kwargs |= {"score_threshold": min_score, "reference_threshold": min_score / 2}
             retriever = retriever.as_retriever(search_kwargs=search_kwargs)
@@ -118,8 +126,22 @@ class RetrieveChain(StreamingChain):
         self._store = store
 
     def _flow(self, values: State, config: Config) -> Flow:
-        query = values.get("translation") or check_query(values["query"])
-        documents = _checked((yield Invoke(self.retriever, query, config)))
+        query = str(
+            values.get("translation") or values.get("standalone_question") or check_query(values["query"])
+        )
+        asked: Any = query
+        if takes_history(self.retriever):
+            asked = {"input": check_query(values["query"]), "chat_history": _messages(values.get("history"))}
+        try:
+            documents = _checked((yield Invoke(self.retriever, asked, config)))
+        except (BudgetError, ConfigurationError):
+            raise
+        except Exception as error:  # Any error of a retriever, which is somebody else's.
+            _log.warning("Nothing was retrieved: %s", error, exc_info=error)
+            documents = []
+            yield {
+                "notes": [f"Nothing was retrieved, since the retriever failed with {type(error).__name__}."]
+            }
         references = self._references(documents)
         examples = [one for one in documents if not is_reference(one) and not one.metadata.get("failure")]
         examples = examples[: self.k]
@@ -135,6 +157,17 @@ class RetrieveChain(StreamingChain):
         if not nearest or self._store is None:
             return nearest
         return self._store.all_references(MAX_PACKAGE_CHARS) or nearest
+
+
+def takes_history(retriever: Runnable[Any, Any]) -> bool:
+    """Return whether a retriever takes `input` and `chat_history`, as its schema says, and condenses questions itself."""
+    fields: Mapping[str, object] = getattr(retriever.get_input_schema(), "model_fields", {})
+    return {"input", "chat_history"}.issubset(fields)
+
+
+def _messages(history: Any) -> list[BaseMessage]:
+    said = check_history(history) if history else []
+    return [HumanMessage(said)] if isinstance(said, str) else list(said)
 
 
 def _checked(documents: object) -> list[Document]:
@@ -178,4 +211,16 @@ def _text(document: Document) -> str:
 def _source(document: Document) -> Source:
     metadata = document.metadata
     name = metadata.get("source") or document.id or "unnamed"
-    return Source(str(name), str(metadata.get("about") or metadata.get("title") or ""))
+    return Source(
+        str(name),
+        str(metadata.get("about") or metadata.get("title") or ""),
+        document.page_content[:MAX_EXAMPLE_CHARS],
+        _score(metadata),
+        {key: value for key, value in metadata.items() if isinstance(value, str | int | float | bool | None)},
+    )
+
+
+def _score(metadata: Mapping[str, Any]) -> float | None:
+    """Return how near a document is, where its retriever says that; a reranker does as well."""
+    scores = (metadata.get(name) for name in ("score", "relevance_score"))
+    return next((float(score) for score in scores if isinstance(score, int | float)), None)

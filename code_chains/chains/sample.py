@@ -13,8 +13,8 @@ from code_chains.analysis.skeletons import is_same_program
 from code_chains.chains.answer_value import answer_value, format_value
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
 from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, RunFunction, State
-from code_chains.chains.evaluate import ask_verifiers
 from code_chains.chains.execute import commit, undo
+from code_chains.chains.ranks import ask_verifiers
 from code_chains.state import Execution, Verdict
 from code_chains.verification.comparison import group
 

@@ -79,7 +79,9 @@ class StepsChain(EnclosingChain):
             steps = _checked(given)
         elif self.when == "always" or seems_to_need_steps(values["query"]):
             try:
-                steps = (yield Invoke(self.plan, values, config))["steps"]
+                planned: State = yield Invoke(self.plan, values, config)
+                steps = planned["steps"]
+                values = {**values, "refusal": planned.get("refusal", "")}
             except BudgetError:  # The next call reaches the limit, too, and reports it.
                 steps = [values["query"]]
         if len(steps) < 2:
@@ -158,7 +160,7 @@ def _step_state(step: str, values: State, progress: _Progress, *, is_last: bool)
     expectations = expectations_of(values)
     if expectations and is_last:
         query += f"\n\n{expectations.format_for_model()}"
-    without_tests = {"tests": None, "examples": None, "expectations": None}
+    without_tests = {"tests": None, "examples": None}
     return {
         **values,
         **without_tests,

@@ -3,30 +3,124 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, Literal
 
-from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.executors.guest import comparing
 from code_chains.records import ErrorReport, Execution, TestResult, Verdict
+from code_chains.records.printable import strip_control_chars
 from code_chains.verification.expectations.examples import Example
 from code_chains.verification.expectations.given import Expectations
 
 _MAX_TEXT = 500
+_MAX_LOST = 10
+"""Tests that may end their runs; each costs a run of all that are left."""
 
 
-def verdict_of_tests(program: Execution, tests: Execution, expectations: Expectations) -> Verdict:
+Reason = Literal["endless", "ended", "waited"]
+
+
+@dataclass(frozen=True)
+class LostTest:
+    """A test that ended its run, so that it has no outcome of its own.
+
+    Attributes:
+        key: Its line and name, by which it is skipped.
+        result: How it ended.
+        reason: The program spent the processor time of a test (`endless`) or ended itself (`ended`), or the test met the
+            limit of wall time (`waited`), which may be the fault of a busy machine.
+    """
+
+    key: str
+    result: TestResult
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """How the tests of a program ended.
+
+    Attributes:
+        verdict: The verdict.
+        program: The last run of the program.
+        tests: That of the tests.
+        lost: The tests that ended their run.
+    """
+
+    __test__ = False  # It is not itself a test of pytest.
+
+    verdict: Verdict
+    program: Execution
+    tests: Execution
+    lost: tuple[LostTest, ...] = ()
+
+
+Testing = Generator[list[str], tuple[Execution, Execution], TestRun]
+"""Yields which tests to skip, and takes what the others found; see `testing`."""
+
+
+def testing(expectations: Expectations) -> Testing:
+    """Yield which tests to skip in a run, and then also the one that ended it, until each test has an outcome.
+
+    Args:
+        expectations: What is tested.
+
+    Yields:
+        The tests to skip, by line and name; send the runs of the program and of the tests.
+
+    Returns:
+        How the tests ended. After a test that waited, or ten that were lost, the others are not run.
+    """
+    lost = list[LostTest]()
+    while True:
+        program, tests = yield [test.key for test in lost]
+        found = _lost_test(program, tests)
+        if found is not None:
+            lost.append(found)
+        if found is None or found.reason == "waited" or len(lost) == _MAX_LOST:
+            verdict = verdict_of_tests(program, tests, expectations, lost)
+            return TestRun(verdict, program, tests, tuple(lost))
+
+
+def _lost_test(program: Execution, tests: Execution) -> LostTest | None:
+    """Return the test that ended a run, if one did."""
+    ended = _report(tests).get("ended")
+    if not ended:
+        return None
+    reason: Reason
+    place = f"The test in line {ended['line']}"
+    if ended["waited"]:
+        said, reason = f"{place} waited too long, or the machine is busy: try again", "waited"
+    elif program.status == "timeout":
+        said, reason = f"{place} did not end: {program.summary}", "endless"
+    else:
+        said, reason = f"{place} ended the program: {program.summary}", "ended"
+    status = "error" if ended["waited"] else "fail"
+    kept = {name: ended.get(name, "") for name in ("name", "test_code")}
+    result = TestResult.from_dict({**kept, "line": ended["line"], "status": status, "message": said})
+    return LostTest(ended["key"], result, reason)
+
+
+def verdict_of_tests(
+    program: Execution, tests: Execution, expectations: Expectations, lost: Sequence[LostTest] = ()
+) -> Verdict:
     """Return the verdict of tests.
 
     Args:
         program: The run of the program.
         tests: That of the tests.
         expectations: What they test.
+        lost: Tests that ended an earlier run, or this one.
     """
-    results, weak, broken = _results(tests)
+    report = _report(tests)
+    weak, broken = report.get("weak", ""), report.get("broken", "")
+    results = tuple(map(TestResult.from_dict, report.get("tests", ())))
+    if lost:
+        return _verdict_of_lost((*results, *(test.result for test in lost)))
     if not tests.ok and broken:
-        reason = f"{_sentence(broken)} Whether the program is right is not known: mend the test."
+        reason = f"{_sentence(broken)} Whether the program is right is not known: change the test."
         return Verdict("unverified", "tests", reason, tests=results)
     # What it had defined by then may be right.
     if not program.ok and not (program.status == "error" and results and expectations.are_calls):
@@ -87,14 +181,25 @@ def _verified(expectations: Expectations, ended: str = "") -> Verdict:
     return Verdict("verified", "tests", f"The program gives what the {kind[:-1]} expects.{ended}")
 
 
-def _results(tests: Execution) -> tuple[tuple[TestResult, ...], str, str]:
-    """Return how each case ended, why the tests say little, and why they are broken; empty if they are not."""
+def _verdict_of_lost(results: Sequence[TestResult]) -> Verdict:
+    """Return the verdict of tests of which some ended their run: a failure wins over one that only waited."""
+    results = tuple(sorted(results, key=attrgetter("line")))
+    failed = [result.message for result in results if result.status == "fail"]
+    if not failed:
+        waited = next(result.message for result in results if result.status == "error")
+        return Verdict("unverified", "tests", _sentence(waited), tests=results)
+    said = "; ".join(message.rstrip(".") for message in failed[:3])
+    reason = said if len(failed) == 1 else f"{len(failed)} of {len(results)} tests failed: {said}"
+    return Verdict("failed", "tests", _sentence(reason), tests=results)
+
+
+def _report(tests: Execution) -> dict[str, Any]:
+    """Return what the harness has reported; empty if it did not get so far."""
     try:
-        report: dict[str, Any] = json.loads(tests.result or "")
-        found = tuple(TestResult.from_dict(result) for result in report["tests"])
-        return found, str(report["weak"]), str(report["broken"])
-    except (ValueError, TypeError, KeyError):
-        return (), "", ""
+        report = json.loads(tests.result or "")
+    except ValueError:
+        return {}
+    return report if isinstance(report, dict) else {}
 
 
 def _failed_assertion(error: ErrorReport) -> str:

@@ -25,12 +25,6 @@ from code_chains.verification.feedback import repair_feedback
 MAX_CHARS = 20_000
 """Approximate maximum length of text for a model, in characters."""
 
-QUESTION_DESCRIPTION = (
-    "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
-    "guessed: arithmetic, dates, text, tables, statistics, simulations, plots."
-)
-"""What models are told of a chain that answers questions."""
-
 FormatForModel = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
 """Renders inputs and outcome of a chain as text for a model."""
 

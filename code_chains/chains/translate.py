@@ -6,11 +6,9 @@ from typing import ClassVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from code_chains.analysis.replies.extraction import reply_text
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Config, Flow, State
-from code_chains.chains.generate import finish_reason
-from code_chains.errors import BudgetError
+from code_chains.chains.generate import ask_for_text
 from code_chains.inputs import check_query
 
 TRANSLATE_PROMPT = """\
@@ -37,21 +35,17 @@ class TranslateChain(AskingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query"]
-    optional_keys: ClassVar[list[str]] = ["language"]
+    optional_keys: ClassVar[list[str]] = ["language", "standalone_question"]
     output_keys: ClassVar[list[str]] = ["translation"]
 
     name: str | None = "translate"
     prompt: str = TRANSLATE_PROMPT
 
     def _flow(self, values: State, config: Config) -> Flow:
-        query = check_query(values["query"])
+        query = values.get("standalone_question") or check_query(values["query"])
         translation = ""
         if values.get("language") != "en":
-            try:
-                reply = yield self.ask(self.model, self.messages(query), config)
-                translation = reply_text(reply).strip() if finish_reason(reply, self.model) == "stop" else ""
-            except BudgetError:  # The next call reaches the limit, too, and reports it.
-                translation = ""
+            translation = yield from ask_for_text(self, self.messages(query), config)
         yield {"translation": translation}
 
     def messages(self, query: str) -> list[BaseMessage]:

@@ -22,22 +22,21 @@ from code_chains.analysis.checks import (
 )
 from code_chains.analysis.checks.imports import imports_available
 from code_chains.analysis.parsing import parse
-from code_chains.analysis.replies.extraction import as_program, no_program
+from code_chains.analysis.replies.extraction import as_program, no_program, refused
 from code_chains.callbacks.budget import find_budgets
-from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
+from code_chains.chains.base import Analyse, Config, Flow, RunFunction, State, StreamingChain
 from code_chains.errors import ConfigurationError, refusal_reason
-from code_chains.inputs import check_code
+from code_chains.executors.approval import arejection, rejection
+from code_chains.executors.inputs import check_code
 from code_chains.state import Problem
 from code_chains.toolbox import Toolbox
-from code_chains.toolbox.approval import arejection, rejection
-from code_chains.toolbox.checking import find_wrong_calls
-from code_chains.verification.feedback import same_program
 
-_MAX_INLINE_CHARS = 500
-"""Characters up to which the built-in checks are faster than starting a thread."""
+_TOO_LARGE = "It is too large to check. Write a shorter program, and read data from files."
 _REJECTED = "It was not approved. Write another program."
 _REPEATED = "It is a program that failed before, so it was not run again. Write another program."
 _BUILT_IN = {id(check) for checks in POLICIES.values() for check in checks}
+_REFUSED = "provider"
+"""The check that finds that a reply was withheld."""
 _NO_CODE = {
     "length": "The reply was cut off at the length limit. Write a shorter program.",
     "missing": "The reply was cut off before its end. Write the whole program again.",
@@ -101,7 +100,7 @@ class ValidateChain(StreamingChain):
 
     def __init__(
         self,
-        checks: str | Check | Sequence[Check] = STANDARD,
+        checks: str | Check | Sequence[str | Check] = STANDARD,
         *,
         approve: Approve | None = None,
         **kwargs: Any,
@@ -113,8 +112,10 @@ class ValidateChain(StreamingChain):
         super().__init__(**{"checks": resolve_checks(checks), "approve": approve, **kwargs})
 
     def _flow(self, values: State, config: Config) -> Flow:
-        inline = self._is_fast(check_code(values["code"]))
-        problems: list[Problem] = yield RunFunction(self._check, values, config, inline=inline)
+        check_code(values["code"])
+        problems: list[Problem] = yield Analyse(
+            self._check, values, config, inline=self._is_fast(), otherwise=[self._too_large()]
+        )
         if self.approve is not None and all(problem.severity == "advice" for problem in problems):
             request = ApprovalRequest(
                 as_program(values["code"], self.language),
@@ -128,10 +129,14 @@ class ValidateChain(StreamingChain):
                 problems = [*problems, Problem("approve", reason)]
         yield {"problems": problems}
 
-    def _is_fast(self, code: str) -> bool:
-        """Return whether the checks may run on an event loop: short code, built-in checks, pyflakes imported already."""
-        is_short = len(code) <= _MAX_INLINE_CHARS
-        return is_short and "pyflakes.checker" in sys.modules and _BUILT_IN.issuperset(map(id, self.checks))
+    def _is_fast(self) -> bool:
+        """Return whether the checks may run on an event loop: built-in checks, pyflakes imported already."""
+        return "pyflakes.checker" in sys.modules and _BUILT_IN.issuperset(map(id, self.checks))
+
+    def _too_large(self) -> Problem:
+        """Return what is said of a program that was not checked: only `standard`, which advises, lets it run."""
+        is_lenient = set(map(id, self.checks)) <= set(map(id, STANDARD))
+        return Problem("size", _TOO_LARGE, severity="advice" if is_lenient else "error")
 
     def _may_have(self, module: str) -> bool:
         return self.has_module is None or self.has_module(module) is not False
@@ -153,9 +158,8 @@ class ValidateChain(StreamingChain):
     def _check(self, state: State) -> list[Problem]:
         code = as_program(state["code"], self.language)
         if not code.strip():
-            said = no_program(state.get("reply") or state["code"], self.language)
-            return [Problem("has_code", _NO_CODE.get(state.get("finish_reason") or "", said))]
-        if any(same_program(code, known) for known in state.get("known_failures") or ()):
+            return [_missing_program(state, self.language)]
+        if _is_repeated(code, state.get("known_failures") or ()):
             return [Problem("not_repeated", _REPEATED)]
         budgets = find_budgets(ensure_config())
         limits = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
@@ -163,8 +167,11 @@ class ValidateChain(StreamingChain):
         names = (*self.names, *(self.toolbox.program_names if self.toolbox else ()))
         if redefined := _redefined(code, names):
             return [Problem("tools_kept", f"{redefined} exists already. Call it; do not define it again.")]
-        if self.toolbox and (wrong := find_wrong_calls(code, self.toolbox)):
-            return wrong
+        if self.toolbox:
+            from code_chains.toolbox.checking import find_wrong_calls
+
+            if wrong := find_wrong_calls(code, self.toolbox):
+                return wrong
         if limits:
             checks.append(shorter_than(min(limits)))
         if state.get("session") is not None:  # It defines names and modules that only the run knows.
@@ -175,6 +182,27 @@ class ValidateChain(StreamingChain):
             }
             checks.append(imports_available(modules, is_installed=self._may_have))
         return find_problems(code, checks, defined=(*names, *(state.get("variables") or ())))
+
+
+def _missing_program(state: State, language: str) -> Problem:
+    reply, reason = state.get("reply") or state["code"], state.get("finish_reason") or ""
+    if reason == "refused":
+        return Problem(_REFUSED, refused(reply))
+    return Problem("has_code", _NO_CODE.get(reason) or no_program(reply, language))
+
+
+def is_refused(problems: Sequence[Problem]) -> bool:
+    """Return whether a provider refused to reply, as it would again."""
+    return any(problem.check == _REFUSED for problem in problems)
+
+
+def _is_repeated(code: str, failures: Sequence[str]) -> bool:
+    """Return whether a program is one that has failed."""
+    if not failures:
+        return False
+    from code_chains.verification.feedback import same_program
+
+    return any(same_program(code, known) for known in failures)
 
 
 def _redefined(code: str, names: tuple[str, ...]) -> str:

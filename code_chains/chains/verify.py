@@ -11,18 +11,16 @@ from code_chains.analysis.skeletons import is_same_program
 from code_chains.callbacks.budget import count_attempt
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt
 from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, State
-from code_chains.chains.evaluate import ask_verifiers
 from code_chains.chains.execute import undo
+from code_chains.chains.ranks import ask_verifiers
 from code_chains.chains.sample import outcome_text
 from code_chains.errors import BudgetError
 from code_chains.state import Verdict
 from code_chains.verification.comparison import group
-from code_chains.verification.sanity.invariants import only_number
+from code_chains.verification.numbers import values_in
 
 ANOTHER_WAY = "- Begin with a comment that lists what is given and what is asked for, with units. Then compute step by step."
 """A rule for some of the further programs."""
-LEAD = 3
-"""With less, more were wrong (`docs/benchmarks.md`)."""
 
 
 class VerifyChain(EnclosingChain):
@@ -53,7 +51,7 @@ class VerifyChain(EnclosingChain):
     name: str | None = "verify"
     solve: Chain
     others: Sequence[Chain]
-    lead: int = Field(default=LEAD, ge=2)
+    lead: int = Field(default=3, ge=2)  # With less, more were wrong (`docs/benchmarks.md`).
     verifiers: Sequence[Chain] = ()
     is_independent: bool = True
 
@@ -139,8 +137,8 @@ def _leading(outcomes: Sequence[State], values: State) -> tuple[int, State]:
 
 def _is_zero(text: str) -> bool:
     """Return whether an outcome is zero, which programs that miss their data in different ways give as well."""
-    number = only_number(text)
-    return number is not None and number.value == 0
+    values = values_in(text.replace("\N{MINUS SIGN}", "-"))
+    return len(values) == 1 and values[0] == 0
 
 
 def _with_verdict(outcome: State, status: Literal["plausible", "unverified"], reason: str) -> State:

@@ -12,9 +12,10 @@ from pydantic import Field
 
 from code_chains.analysis.parsing import nodes, tree_of
 from code_chains.analysis.replies.extraction import extract_code, reply_text
+from code_chains.analysis.work import walk
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State
-from code_chains.chains.generate import finish_reason
+from code_chains.chains.generate import finish_reason, refusal
 from code_chains.errors import BudgetError, InputError
 from code_chains.inputs import check_query, fenced
 from code_chains.profiles import describe_inputs
@@ -58,6 +59,7 @@ class WriteTestsChain(AskingChain):
     optional_keys: ClassVar[list[str]] = ["files", "variables", "tests", "examples", "profiles"]
     output_keys: ClassVar[list[str]] = ["generated_tests"]
 
+    asks_for_code: ClassVar[bool] = True
     name: str | None = "write_tests"
     prompt: str = TESTS_PROMPT
     validate_tests: Chain | None = None
@@ -77,6 +79,7 @@ class WriteTestsChain(AskingChain):
                 reply = yield self.ask(self.model, messages, config)
             except BudgetError:  # The next call reaches the limit, too, and reports it.
                 return ""
+            yield from refusal(reply, self.model)
             if finish_reason(reply, self.model) != "stop":
                 return ""
             text = reply_text(reply)
@@ -112,6 +115,6 @@ def _problem(tests: str) -> str:
     except InputError as error:
         return str(error)
     assertions = [node.test for node in nodes(tree_of(tests), ast.Assert)]
-    if any(isinstance(node, ast.Name) for assertion in assertions for node in ast.walk(assertion)):
+    if any(isinstance(node, ast.Name) for assertion in assertions for node in walk(assertion)):
         return ""
     return "No assertion of theirs says anything about the program."
