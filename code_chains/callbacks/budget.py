@@ -294,6 +294,12 @@ class Budget(Block, UsageMeter):
                 self._usd = (usd_before or 0.0) + self._cost(call, reservation.input_tokens, output_tokens)
         self._settled.notify_all()
 
+    def _take_back(self, run_id: UUID) -> None:
+        super()._take_back(run_id)
+        if self._reservations.pop(run_id, None):
+            self._begun_calls -= 1
+        self._settled.notify_all()
+
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Settle a call that failed; input tokens count if it began to reply."""
         super().on_llm_error(error, run_id=run_id, **kwargs)

@@ -6,7 +6,9 @@ instead if no tracer listens, which saves up to a third of the cost of a chain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -18,9 +20,16 @@ from langchain_core.callbacks import (
     CallbackManagerForChainRun,
 )
 from langchain_core.utils.uuid import uuid7
+from pydantic import BaseModel
+
+from code_chains.records import Record
+from code_chains.state import PrivateState
 
 AGENT_NAME = "code_chains_agent"
 """Key of the metadata of a run that answers a question; its value is the name of the chain."""
+_PRIVATE = PrivateState.__annotations__
+_MAX_DEPTH, _MAX_ITEMS, _MAX_INTEGER, _MAX_DIGITS = 20, 1000, 1 << 63, 100
+"""Of what handlers are told: serializers end at a depth, and at integers of 64 bits."""
 _EVENTS = {"on_chain_start", "on_chain_end", "on_chain_error"}
 
 
@@ -58,12 +67,39 @@ def is_traced(manager: CallbackManager | AsyncCallbackManager) -> bool:
     )
 
 
+def public(value: Any, depth: int = 0) -> Any:
+    """Return what handlers are told of a state: JSON, messages and records, whoever serializes it.
+
+    What only we and the user's own process can hold, such as a frame, a session or bytes, is told by its type, and what is
+    private is not told at all.
+    """
+    match value:
+        case None | bool() | float() | Record() | BaseModel():
+            return value
+        case str():
+            return value if value.isascii() else value.encode(errors="replace").decode()
+        case int():
+            return value if abs(value) < _MAX_INTEGER else hex(value)[:_MAX_DIGITS]
+        case Mapping() | list() | tuple() if depth < _MAX_DEPTH:
+            return _public_items(value, depth + 1)
+        case os.PathLike():
+            return public(os.fspath(value))
+    return f"<{type(value).__name__}>"
+
+
+def _public_items(value: Mapping[Any, Any] | Sequence[Any], depth: int) -> Any:
+    if not isinstance(value, Mapping):
+        return [public(item, depth) for item in islice(value, _MAX_ITEMS)]
+    items = islice(value.items(), _MAX_ITEMS)
+    return {str(key): public(item, depth) for key, item in items if key not in _PRIVATE}
+
+
 def begin(
     manager: CallbackManager, inputs: Any, *, run_id: UUID | None, name: str
 ) -> CallbackManagerForChainRun:
     """Begin a run; handlers that are notified of its beginning are notified of its end."""
     if is_traced(manager):
-        return manager.on_chain_start(None, inputs, run_id, name=name)
+        return manager.on_chain_start(None, public(inputs), run_id, name=name)
     return _Untraced(**_begin_untraced(manager, run_id, name))
 
 
@@ -72,8 +108,18 @@ async def abegin(
 ) -> AsyncCallbackManagerForChainRun:
     """Like `begin`."""
     if is_traced(manager):
-        return await manager.on_chain_start(None, inputs, run_id, name=name)
+        return await manager.on_chain_start(None, public(inputs), run_id, name=name)
     return _AsyncUntraced(**_begin_untraced(manager, run_id, name))
+
+
+def end(run: CallbackManagerForChainRun, outputs: Any) -> None:
+    """End a run."""
+    run.on_chain_end(None if isinstance(run, _Untraced) else public(outputs))
+
+
+async def aend(run: AsyncCallbackManagerForChainRun, outputs: Any) -> None:
+    """Like `end`."""
+    await run.on_chain_end(None if isinstance(run, _AsyncUntraced) else public(outputs))
 
 
 class _Untraced(CallbackManagerForChainRun):

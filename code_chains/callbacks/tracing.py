@@ -23,9 +23,9 @@ from code_chains.callbacks.genai import (
     provider,
     span_name,
 )
-from code_chains.callbacks.redaction import without_secrets
 from code_chains.errors import needs
 from code_chains.records import Execution, Verdict
+from code_chains.records.printable import without_secrets
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider

@@ -162,6 +162,9 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
         with self._lock:
             if run_id not in self._calls_in_flight:  # Reported twice: attached in two places.
                 return
+            if _is_cached(message):
+                self._take_back(run_id)
+                return
             call, stage = self._calls_in_flight.pop(run_id)
             self._calls += 1
             nothing = {"model_calls": 0, "input_tokens": 0, "output_tokens": 0}
@@ -174,6 +177,10 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
                 else AIMessage(generation.text if generation else "")
             )
             self._settle(run_id, call, replied, counts)
+
+    def _take_back(self, run_id: UUID) -> None:
+        """Forget a call that was not paid."""
+        del self._calls_in_flight[run_id]
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Handle a failed call."""
@@ -214,6 +221,12 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
             call.model or name, call.provider, usage["input_tokens"], usage["output_tokens"]
         )
         self._usd = None if self._usd is None or cost is None else self._usd + cost
+
+
+def _is_cached(message: object) -> bool:
+    """Return whether LangChain's cache answered, which it marks by the cost."""
+    usage: Mapping[str, Any] = getattr(message, "usage_metadata", None) or {}
+    return usage.get("total_cost") == 0
 
 
 def without_folder(model: str) -> str:

@@ -15,13 +15,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from code_chains.conversations.replay import Inputs, rebuild
+from code_chains.conversations.replay import Inputs
 from code_chains.conversations.turns import Turns
 from code_chains.errors import InputError
+from code_chains.executors.inputs import check_name, table_kind
 from code_chains.executors.values import check_variables
-from code_chains.inputs import check_name, table_kind
 from code_chains.records.filenames import numbered_names
 from code_chains.state import Turn
+from code_chains.storage import foreign
 
 _TABLES = ("pandas", "polars")
 _BRACKETS: dict[type, str] = {list: "[{}]", tuple: "({},)", set: "{{{}}}", frozenset: "frozenset([{}])"}
@@ -77,8 +78,9 @@ def with_inputs(turns: Sequence[Turn], companions: Companions) -> list[Turn]:
 
 
 def _from_paths(turn: Turn) -> Inputs:
-    """Return what a turn itself knows: the files that still exist."""
-    return rebuild(turn, {}, lambda name: None)
+    """Return what a turn itself knows, which comes from no store: the files that still exist."""
+    files = {name: Path(path) for name, path in turn.files.items() if os.path.isfile(path)}
+    return Inputs(dict(files), dict(turn.variables))
 
 
 # -- files ---------------------------------------------------------------------------------------------------
@@ -86,9 +88,9 @@ def _from_paths(turn: Turn) -> Inputs:
 
 def _missing_files(turn: Turn, inputs: Inputs, companions: Companions) -> Iterator[str]:
     """Add the input files of a program, and yield comments on those that are not there."""
-    for name, path in turn.files.items():
-        name = check_name(name)
-        source = Path(path) if Path(path).is_file() else inputs.files.get(name)
+    for name in map(check_name, turn.files):
+        # Invariant: the path in a stored turn counts nothing, as others may have written it.
+        source = inputs.files.get(name)
         if source is None:
             yield f"# The file {name!r} was given, and is not there any more: put it beside this program.\n"
         elif not _add_file(name, source, companions):
@@ -123,7 +125,7 @@ def has_content(path: Path, content: Path | bytes) -> bool:
     if not path.is_file():
         return False
     if isinstance(content, bytes):
-        return path.stat().st_size == len(content) and path.read_bytes() == content
+        return foreign.has_content(path.resolve(), content)
     return path.samefile(content) or filecmp.cmp(path, content, shallow=False)
 
 

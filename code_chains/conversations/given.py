@@ -7,9 +7,8 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from code_chains.inputs import table_kind
+from code_chains.executors.inputs import table_kind
 from code_chains.state import Turn
-from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
 
 
 class GivenVariables:
@@ -34,6 +33,8 @@ class GivenVariables:
 
 def _mark(value: object) -> str:
     """Return a checksum of JSON, a frame or a series; of all else one that no other value has."""
+    from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
+
     is_plain = all(isinstance(name, str) for name in getattr(value, "columns", ()))
     try:
         if table_kind(value) and is_plain:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from langchain_classic.base_memory import BaseMemory
 from langchain_core.language_models import LanguageModelInput
@@ -19,23 +18,22 @@ from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore
 from pydantic import ConfigDict, Field
 
-from code_chains.conversations.messages import (
-    all_messages,
-    messages_of,
-    pair_messages,
-    summarized,
-    trimmed,
-    without_last_turn,
-)
 from code_chains.conversations.recent_store import ARTIFACTS_PREFIX, CONTENTS_PREFIX, RecentStore
-from code_chains.conversations.replay import Inputs, cause_of, describe, rebuild
-from code_chains.conversations.turns import Turns, create_turn, deserialize, new_turn_id, serialize
+from code_chains.conversations.turns import (
+    Turns,
+    create_turn,
+    deserialize,
+    new_turn_id,
+    read_entry,
+    serialize,
+)
 from code_chains.errors import CodeChainsError, ConfigurationError, SessionError, StoreError
-from code_chains.executors.values import check_variables
 from code_chains.inputs import check_session_id
 from code_chains.state import Turn
-from code_chains.storage.files import exclusive
 from code_chains.temporary import process_folder
+
+if TYPE_CHECKING:
+    from code_chains.conversations.replay import Inputs
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +75,7 @@ class ConversationMemory(BaseMemory):
             anything with `messages`, `add_messages` and `clear`.
         max_tokens: Approximate maximum number of tokens in the history.
         summarize: A chat model that summarizes the turns that no longer fit.
+        trusts_paths: Whether files of turns are read by their paths: only of a store that nobody but its user can write to.
 
     Raises:
         ConfigurationError: `store` or `history` has the wrong type, or both are given.
@@ -97,6 +96,7 @@ class ConversationMemory(BaseMemory):
     history: Any = Field(default=None, repr=False)
     max_tokens: int = 2000
     summarize: Runnable[LanguageModelInput, Any] | None = Field(default=None, repr=False)
+    trusts_paths: bool = False
 
     def __init__(
         self,
@@ -125,6 +125,8 @@ class ConversationMemory(BaseMemory):
         session_id = inputs.get("session_id")
         if session_id is None:
             return {}
+        from code_chains.conversations.messages import all_messages, trimmed
+
         turns = self.turns(session_id)
         summary, after = self._summary(session_id) if self.summarize else ("", "")
         messages = trimmed(all_messages(turn for turn in turns if turn.id > after), self.max_tokens)
@@ -206,11 +208,17 @@ class ConversationMemory(BaseMemory):
     @_store_errors()
     def inputs(self, session_id: str, turn: Turn) -> Inputs:
         """Return what running the program of a turn again takes, as far as it is stored and valid."""
+        from code_chains.conversations.replay import Inputs, rebuild
+
         (data,) = self.store.mget([_key(_INPUTS, session_id, turn)])
         prefix = _key_prefix(CONTENTS_PREFIX, session_id)
         try:
-            record = json.loads(data) if data else {}
-            inputs = rebuild(turn, record, lambda name: self.store.mget([prefix + name])[0])
+            inputs = rebuild(
+                turn,
+                read_entry(data),
+                lambda name: self.store.mget([prefix + name])[0],
+                trusts_paths=self.trusts_paths,
+            )
             inputs.made = lambda: self._with_artifacts(session_id, [turn])[0].artifacts
             return inputs
         except (ValueError, TypeError, LookupError, AttributeError, OSError) as error:
@@ -245,6 +253,8 @@ class ConversationMemory(BaseMemory):
             session_id: The session.
             artifacts: Whether to load the artifacts of their programs as well.
         """
+        from code_chains.conversations.messages import pair_messages
+
         check_session_id(session_id)
         inputs = partial(self.inputs, session_id)
         if self.history is not None:
@@ -258,13 +268,15 @@ class ConversationMemory(BaseMemory):
     def _with_artifacts(self, session_id: str, turns: list[Turn]) -> list[Turn]:
         entries = self.store.mget([_key(ARTIFACTS_PREFIX, session_id, turn) for turn in turns])
         return [
-            Turn.from_dict({**turn.to_dict(), **json.loads(data)}) if data else turn
+            Turn.from_dict({**turn.to_dict(), **read_entry(data)}) if data else turn
             for turn, data in zip(turns, entries, strict=True)
         ]
 
     @_store_errors()
     def add(self, session_id: str, turn: Turn, entries: Mapping[str, bytes] | None = None) -> None:
         """Append a turn to a session, with further entries of the store: all are stored, or none."""
+        from code_chains.conversations.messages import messages_of
+
         check_session_id(session_id)
         if self.history is not None:
             note = {"code_chains": {**turn.to_dict(), **{key: [] for key in _LARGE}}}
@@ -284,6 +296,8 @@ class ConversationMemory(BaseMemory):
     @_store_errors()
     def undo(self, session_id: str) -> Turn | None:
         """Delete the last turn of a session and return it; None if there is none."""
+        from code_chains.conversations.messages import without_last_turn
+
         turns = self.turns(session_id)
         if not turns:
             return None
@@ -302,11 +316,13 @@ class ConversationMemory(BaseMemory):
     @_store_errors()
     def state(self, session_id: str, turns: Iterable[Turn]) -> str | None:
         """Return a checksum of what the state after some turns follows from; None if that may differ the next time."""
+        from code_chains.conversations.replay import cause_of
+
         causes = []
         for turn in turns:
             if turn.runs:
                 (data,) = self.store.mget([_key(_INPUTS, session_id, turn)])
-                cause = cause_of(turn, json.loads(data) if data else {})
+                cause = cause_of(turn, read_entry(data))
                 if cause is None:
                     return None
                 causes.append(cause)
@@ -337,7 +353,11 @@ class ConversationMemory(BaseMemory):
             return []
         last = {key.rpartition("/")[0]: key for key in sorted(self._keys(_TURNS))}
         keys = sorted(last.values(), key=lambda key: key.rpartition("/")[2])
-        return [str(json.loads(data)["session"]) for data in self.store.mget(keys) if data]
+        names = list[str]()
+        for data in self.store.mget(keys):
+            with suppress(ValueError):  # A damaged turn costs its own conversation a place in the list.
+                names += [str(read_entry(data)["session"])] if data and "session" in read_entry(data) else []
+        return names
 
     def _keys(self, prefix: str) -> list[str]:
         # LangChain's RedisStore interprets the prefix as a pattern.
@@ -350,11 +370,13 @@ class ConversationMemory(BaseMemory):
         if self.history is not None:
             return "", ""
         (data,) = self.store.mget([_key_prefix(_SUMMARIES, session_id)])
-        entry = json.loads(data) if data else {"text": "", "after": ""}
-        return str(entry["text"]), str(entry["after"])
+        entry = read_entry(data)
+        return str(entry.get("text", "")), str(entry.get("after", ""))
 
     def _summarize(self, session_id: str) -> None:
         """Summarize the older half of the turns if they exceed `max_tokens`; if the model fails, they are trimmed."""
+        from code_chains.conversations.messages import all_messages, summarized
+
         summary, after = self._summary(session_id)
         turns = [turn for turn in self.turns(session_id) if turn.id > after]
         tokens = count_tokens_approximately(all_messages(turns))
@@ -382,6 +404,8 @@ def _key_prefix(kind: str, session_id: str | None) -> str:
 
 def _lock_here(source: int, name: str, seconds: float) -> AbstractContextManager[None]:
     """Keep other threads of this process from entering a block for the same source and name."""
+    from code_chains.storage.files import exclusive
+
     return exclusive(Path(process_folder(), f"{source}-{Path(name).name}.lock"), seconds)
 
 
@@ -398,6 +422,9 @@ def _replay_entries(
     session_id: str, turn: Turn, inputs: Mapping[str, Any], replay: Mapping[str, Any], kept: Sequence[str]
 ) -> dict[str, bytes]:
     """Return the entries with what running a turn again takes; contents that are kept already have none."""
+    from code_chains.conversations.replay import describe
+    from code_chains.executors.values import check_variables
+
     checked = check_variables(inputs.get("variables"))
     variables = {name: value for name, value in checked.items() if name not in turn.variables}
     prefix = _key_prefix(CONTENTS_PREFIX, session_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from code_chains.executors.guest.serialization import no_object, unpack
 from code_chains.executors.sandbox.tables import read_value, write_value
 from code_chains.executors.values import pack_value, value_of
 from code_chains.state import Artifact, Execution, Turn
+from code_chains.storage.foreign import open_file, read_bytes
 
 MAX_TURN_BYTES, MAX_SESSION_BYTES = 32 << 20, 128 << 20
 """Bytes of inputs that are kept of a turn, and of a conversation."""
@@ -147,7 +149,7 @@ def describe(
     for name, path in files.items():
         status = path.stat()
         mark: list[JsonValue] = [status.st_size, status.st_mtime_ns]
-        content = keep(status.st_size, path.read_bytes)
+        content = keep(status.st_size, partial(read_bytes, path, MAX_TURN_BYTES))
         kept_files[name] = {"path": str(path.absolute()), "mark": mark, **content}
     kept_variables: dict[str, JsonValue] = {}
     for name, value in variables.items():
@@ -169,20 +171,28 @@ def cause_of(turn: Turn, record: Mapping[str, Any]) -> list[JsonValue] | None:
     return [turn.code, turn.variables, contents, record.get("stdin")]
 
 
-def rebuild(turn: Turn, record: Mapping[str, Any], content: Callable[[str], bytes | None]) -> Inputs:
+def rebuild(
+    turn: Turn,
+    record: Mapping[str, Any],
+    content: Callable[[str], bytes | None],
+    *,
+    trusts_paths: bool = False,
+) -> Inputs:
     """Return the inputs of a turn.
 
     Args:
         turn: The turn.
         record: What `describe` returned; empty for a turn of an earlier version, which has paths.
         content: Returns a content by its name; None if it is not there any more.
+        trusts_paths: Whether a path counts without what the file was like, as nobody but the user could have written it.
     """
     inputs = Inputs({}, dict(turn.variables), record.get("values", {}))
     inputs.seed, inputs.stdin = record.get("seed"), record.get("stdin")
     files = record.get("files", {name: {"path": path} for name, path in turn.files.items()})
     for name, found in files.items():
         data = _intact(found, content)
-        if data is not None or _is_unchanged(found):
+        is_own = trusts_paths and "mark" not in found and Path(found["path"]).is_file()
+        if data is not None or is_own or _is_unchanged(found):
             inputs.files[name] = Path(found["path"]) if data is None else data
         else:
             inputs.missing.add(name)
@@ -207,12 +217,13 @@ def _name_of(data: bytes) -> str:
 
 
 def _is_unchanged(found: Mapping[str, Any]) -> bool:
-    """Return whether a file that was too large to be kept is what it was; of an earlier version that is not known."""
+    """Return whether a file that was too large to be kept is what it was; others may have written the path of another."""
     try:
-        status = Path(found["path"]).stat()
-    except (OSError, ValueError):
+        with open_file(Path(found["path"])) as file:
+            status = os.fstat(file.fileno())
+    except (OSError, ValueError, TypeError):
         return False
-    return found.get("mark") in (None, [status.st_size, status.st_mtime_ns])
+    return bool(found.get("mark") == [status.st_size, status.st_mtime_ns])
 
 
 # -- in a session --------------------------------------------------------------------------------------------

@@ -11,27 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from pydantic import JsonValue
 
 from code_chains.conversations.given import GivenVariables
 from code_chains.conversations.memory import ConversationMemory
-from code_chains.conversations.replay import (
-    Inputs,
-    changing_values,
-    restore_files,
-    restore_values,
-    seed_session,
-)
-from code_chains.conversations.threads import in_thread
 from code_chains.errors import InputError, SessionError
 from code_chains.executors.base import Executor, Session
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.runner import Closing
 from code_chains.executors.waiting import Operation, adrive, drive
 from code_chains.state import Turn
+
+if TYPE_CHECKING:
+    from code_chains.conversations.replay import Inputs
 
 _DIRTY = "?"
 _BEFORE = "before the turn"
@@ -87,6 +82,8 @@ class Conversation:
 
     def describe(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
         """Return what running a turn again takes besides its inputs."""
+        from code_chains.conversations.replay import changing_values
+
         values: dict[str, JsonValue] = {}
         if self.session is not None and self.session.alive:
             values = changing_values(self.session, outcome.get("code") or "", outcome.get("execution"))
@@ -237,6 +234,8 @@ class Conversations(Closing):
         given: Mapping[str, Any] | None = None,
     ) -> Conversation:
         """Like `begin`, without blocking the event loop, and without a thread, of which running turns may need all."""
+        from code_chains.conversations.threads import in_thread
+
         conversation = await adrive(self._acquire(session_id))
         work = partial(self._prepare, conversation, turns, memory, given or {})
         return await in_thread(work, on_abandoned=Conversation.end, on_not_started=conversation.end)
@@ -326,6 +325,8 @@ class Conversations(Closing):
         turns: Sequence[Turn],
         inputs: Mapping[str, Inputs],
     ) -> None:
+        from code_chains.conversations.replay import seed_session
+
         seeds = [found.seed for found in inputs.values() if found.seed is not None]
         conversation.session, conversation.lost = open_session(), []
         conversation.seed = seeds[0] if seeds else secrets.randbits(64)
@@ -376,6 +377,8 @@ def _inputs(
 
 def _run_again(session: Session, turn: Turn, inputs: Inputs) -> list[str]:
     """Run the program of a turn; return what is not as it was, a sentence each."""
+    from code_chains.conversations.replay import restore_files, restore_values
+
     given: dict[str, Any] = {} if inputs.stdin is None else {"stdin": inputs.stdin}
     execution = session.run(turn.code, files=inputs.files, variables=inputs.variables, **given)
     has_restored = restore_files(session, inputs, execution)

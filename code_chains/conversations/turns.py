@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
-from code_chains.conversations.replay import Inputs
-from code_chains.errors import InputError
-from code_chains.executors.values import check_json_variables
+from code_chains.errors import InputError, StoreError, brief
 from code_chains.inputs import shortened
 from code_chains.state import DisplayData, Execution, Turn, Verdict
+
+if TYPE_CHECKING:
+    from code_chains.conversations.replay import Inputs
 
 _log = logging.getLogger(__name__)
 _MAX_OUTPUT_CHARS = 100_000
 """Approximate maximum length of the stored output of a turn."""
+_ID_DIGITS = 20
+_ID = re.compile(r"[0-9]{20}-[0-9a-z]{1,32}")
 
 
 class Turns(list[Turn]):
@@ -43,9 +47,23 @@ def serialize(entry: Mapping[str, Any]) -> bytes:
 
 
 def new_turn_id(after: str = "") -> str:
-    """Return a unique id that sorts by time, and after the id of another turn."""
-    number = max(time.time_ns(), int(after.partition("-")[0] or 0) + 1)
+    """Return a unique id that sorts by time, and after the id of another turn.
+
+    Raises:
+        StoreError: No id sorts after that one, which is none of ours.
+    """
+    last = int(after[:_ID_DIGITS]) if is_turn_id(after) else 0
+    number = max(time.time_ns(), last + 1)
+    if (after and not last) or number >= 10**_ID_DIGITS:
+        raise StoreError(
+            f"The store was changed by something else: it has an entry {brief(after)}. Delete it."
+        )
     return f"{number:020d}-{uuid.uuid4().hex[:8]}"
+
+
+def is_turn_id(name: str) -> bool:
+    """Return whether a name is one that `new_turn_id` makes."""
+    return _ID.fullmatch(name) is not None
 
 
 def create_turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any], turn_id: str) -> Turn:
@@ -77,6 +95,8 @@ def _mime_bundle(execution: Execution) -> tuple[DisplayData, ...]:
 
 
 def _json_variables(variables: Mapping[str, Any]) -> dict[str, JsonValue]:
+    from code_chains.executors.values import check_json_variables
+
     json_values: dict[str, JsonValue] = {}
     for name, value in variables.items():
         # Others are kept with the inputs: frames and dates, and text and integers that JSON has no word for.
@@ -92,7 +112,22 @@ def deserialize(data: bytes | None) -> Turn | None:
     if data is None:
         return None
     try:
-        return Turn.from_dict(json.loads(data)["turn"])
+        turn = Turn.from_dict(read_entry(data)["turn"])
+        if not is_turn_id(turn.id):
+            raise ValueError(f"its id is {brief(turn.id)}")
     except (ValueError, KeyError, TypeError) as error:
         _log.warning("A turn of a conversation is invalid and is skipped: %s", error)
         return None
+    return turn
+
+
+def read_entry(data: bytes | None) -> dict[str, Any]:
+    """Return an entry of a store, which others may have written; an empty one if it is missing, or no object.
+
+    Raises:
+        ValueError: It is not JSON.
+    """
+    from code_chains.storage.foreign import parse_json
+
+    entry = parse_json(data) if data else {}
+    return entry if isinstance(entry, dict) else {}

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-from code_chains.callbacks.redaction import printable
 from code_chains.errors import CodeChainsError, ConfigurationError, WeightsError, needs
 from code_chains.models.downloads import (
     Partial,
@@ -26,6 +25,7 @@ from code_chains.models.downloads import (
     remember,
     show_progress,
 )
+from code_chains.records.printable import printable
 from code_chains.storage.files import atomic_write, sha256_file
 
 PREFIX = "hf:"

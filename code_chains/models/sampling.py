@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.runnables import Runnable, RunnableWithFallbacks
+from langchain_core.runnables import (
+    Runnable,
+    RunnableBinding,
+    RunnableParallel,
+    RunnableSequence,
+    RunnableWithFallbacks,
+)
 from langchain_core.runnables.base import RunnableBindingBase
 
 MIN_TEMPERATURE = 0.8
@@ -28,6 +35,22 @@ def inner_model(model: object) -> BaseChatModel | None:
             return None
         model = inner
     return model
+
+
+def for_words(model: Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:
+    """Return the chat model inside one with structured output, which replies in no words; any other model as it is."""
+    return next(_structured(model), model)
+
+
+def _structured(model: Any) -> Iterator[Runnable[LanguageModelInput, Any]]:
+    """Yield the chat models that are bound to a schema, as `with_structured_output` does it."""
+    if isinstance(model, RunnableSequence):
+        yield from _structured(model.first)
+    elif isinstance(model, RunnableParallel):
+        for each in model.steps__.values():
+            yield from _structured(each)
+    elif isinstance(model, RunnableBinding) and "ls_structured_output_format" in model.kwargs:
+        yield model.bound
 
 
 def is_openai(model: object) -> bool:
