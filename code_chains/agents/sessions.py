@@ -19,7 +19,7 @@ from code_chains.conversations.sessions import Conversations
 from code_chains.errors import ExecutorError, InputError, SessionError
 from code_chains.executors import Executor
 from code_chains.executors.base import Session
-from code_chains.inputs import files_on_disk
+from code_chains.executors.inputs import files_on_disk
 from code_chains.python_tool import Given, given_to
 from code_chains.question import session_of
 from code_chains.state import ErrorReport, Execution, Verdict

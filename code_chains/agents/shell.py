@@ -20,9 +20,9 @@ import code_chains
 from code_chains.agents.relay import READ_SECONDS
 from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
 from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.inputs import check_files
 from code_chains.executors.limits import MAX_COUNT, MAX_SECONDS
 from code_chains.executors.sandbox.interpreter import executable
-from code_chains.inputs import check_files
 
 LIMITS = Limits(memory="2G", processes=256, disk="512M", files=100_000)
 """The limits of a shell by default, with all that it starts."""

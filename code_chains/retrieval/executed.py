@@ -11,8 +11,8 @@ from langchain_core.documents import Document
 from pydantic import TypeAdapter
 
 from code_chains.analysis.dotted_names import root_of
-from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.inputs import shortened
+from code_chains.records.printable import strip_control_chars
 from code_chains.retrieval.prose import is_prose
 from code_chains.retrieval.references import is_reference
 from code_chains.state import Execution

@@ -21,7 +21,7 @@ from markdown_it.token import Token
 from code_chains.analysis.parsing import names_in, parse
 from code_chains.errors import InputError
 from code_chains.retrieval.prose import PROSE, Section, decode, markdown_of_html, markdown_of_rst, paragraphs
-from code_chains.storage.files import open_regular
+from code_chains.storage.foreign import open_file, parse_json
 
 _ALL = "*"
 MAX_IMPORTS = 200
@@ -112,33 +112,37 @@ def read_file(path: str | Path, *, root: str | Path | None = None) -> list[Docum
     if split is None:
         return []
     try:
-        with open_regular(path, below=below) as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        data = _content(path, below)
     except OSError as error:
         raise InputError(f"The file {str(path)!r} cannot be read: {error}.") from error
     text = decode(data, path.suffix.lower()) if len(data) <= MAX_FILE_BYTES else None
     return [] if text is None else split(text, name)
 
 
+def _content(path: Path, below: Path | None) -> bytes:
+    """Return the content of a file; of a larger one than is read, one byte too many."""
+    with open_file(path, below=below) as file:
+        return file.read(MAX_FILE_BYTES + 1) or b""
+
+
 def unread_files(folder: str | Path) -> dict[str, str]:
     """Return the files under a folder that `read_folder` leaves out, with the reason; not those of hidden folders."""
     root = Path(folder).expanduser().resolve()
     paths = sorted(_files(root))
-    return {path.relative_to(root).as_posix(): why for path in paths if (why := _why_unread(path))}
+    return {path.relative_to(root).as_posix(): why for path in paths if (why := _why_unread(path, root))}
 
 
-def _why_unread(path: Path) -> str:
+def _why_unread(path: Path, root: Path) -> str:
     """Return why a file is left out; empty if it is read."""
     if _splitter(path.suffix.lower()) is None:
         return f"{path.suffix} is not indexed" if path.suffix else "it has no ending"
     try:
-        if path.is_symlink():
-            return "it is a symbolic link"
-        if path.stat().st_size > MAX_FILE_BYTES:
-            return f"it is larger than {MAX_FILE_BYTES // 1_000_000} MB"
-        return "it is binary" if decode(path.read_bytes(), path.suffix.lower()) is None else ""
+        data = _content(path, root)
     except OSError as error:
         return error.strerror or "it cannot be read"
+    if len(data) > MAX_FILE_BYTES:
+        return f"it is larger than {MAX_FILE_BYTES // 1_000_000} MB"
+    return "it is binary" if decode(data, path.suffix.lower()) is None else ""
 
 
 def split_python(source: str, name: str) -> list[Document]:
@@ -230,7 +234,7 @@ def split_notebook(text: str, name: str) -> list[Document]:
         InputError: It is not a valid notebook.
     """
     try:
-        notebook = json.loads(text)
+        notebook = parse_json(text)
         cells, language = notebook["cells"], _kernel_language(notebook)
         about, snippets = "", []
         for number, cell in enumerate(cells, 1):
@@ -242,7 +246,7 @@ def split_notebook(text: str, name: str) -> list[Document]:
                 snippets.append(
                     _snippet(source, name, about=about, language=language, line=number, part=part)
                 )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"The file {name!r} is not a valid notebook ({error!r}). Save it again, or leave it out."
         ) from error

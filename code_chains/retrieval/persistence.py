@@ -19,7 +19,7 @@ from code_chains.errors import StoreError
 from code_chains.retrieval.embeddings import Vectors
 from code_chains.retrieval.index import SnippetIndex, id_of
 from code_chains.retrieval.prose import PROSE
-from code_chains.storage.files import open_regular
+from code_chains.storage.foreign import open_file, parse_json
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.storage.sqlite_connections import connect
 from code_chains.storage.sqlite_file import verify
@@ -80,7 +80,7 @@ def read_index(folder: Path, embedding: str) -> tuple[SnippetIndex, int]:
     Raises:
         StoreError: The folder holds no store, or one that is not readable, or one of other embeddings.
     """
-    path = folder / _FILE
+    path = _no_link(folder / _FILE)
     if not is_saved(folder):
         raise StoreError(
             f"There are no snippets in {str(folder)!r}. Create an index with `code-chains index PATH`."
@@ -97,7 +97,7 @@ def read_index(folder: Path, embedding: str) -> tuple[SnippetIndex, int]:
         if saved.format != FORMAT:
             raise ValueError(f"its format is {saved.format!r}, not {FORMAT!r}")
         documents, vectors = _decoded(entries.values()) if saved.embedding == embedding else ([], None)
-    except (sqlite3.Error, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+    except (sqlite3.Error, OSError, ValueError, LookupError, TypeError) as error:
         raise StoreError(
             f"The snippets in {str(folder)!r} are damaged or in another format: {error}. {_REBUILD}",
             is_retryable=getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY,
@@ -128,7 +128,7 @@ def write_index(folder: Path, index: SnippetIndex, embedding: str, known: int | 
         OSError: The folder cannot be written.
         StoreError: The file cannot be written, or is another database.
     """
-    path = folder / _FILE
+    path = _no_link(folder / _FILE)
     try:
         return _write(path, index, embedding, known)
     except StoreError as error:
@@ -147,10 +147,17 @@ def cache_folder(key: str) -> Path:
     return user_cache_path("code_chains") / "snippets" / name
 
 
+def _no_link(path: Path) -> Path:
+    """Return the path of the file of an index, unless it leads to another store, which would be emptied."""
+    if path.is_symlink():
+        raise StoreError(f"{str(path)!r} is a symbolic link, which is not followed. Remove it.")
+    return path
+
+
 def _is_old(folder: Path) -> bool:
     """Return whether a folder holds a store in the format of before, which was JSON."""
     try:
-        with open_regular(folder / _OLD_FILE) as file:
+        with open_file(folder / _OLD_FILE) as file:
             return file.read(40).startswith(b'{"format": "code-chains snippets')
     except OSError:
         return False
@@ -169,7 +176,7 @@ class _File(SqliteStore):
                 "SELECT CAST(value AS BLOB) FROM entries WHERE key = ?", (_NOTE,)
             ).fetchone()
             saved = Saved(FORMAT, embedding, 0)
-            with suppress(ValueError, RecursionError):
+            with suppress(ValueError):
                 saved = _noted(row[0]) if row else saved
             ids: Set[str] = index.changed
             # A smaller revision is that of a file which was deleted and created again.
@@ -196,7 +203,7 @@ def _noted(value: bytes) -> Saved:
     Raises:
         ValueError: It is none of ours.
     """
-    note = json.loads(value)
+    note = parse_json(value)
     if not isinstance(note, list) or [type(part) for part in note] != [str, str, int]:
         raise ValueError("it does not say what it is")
     return Saved(*note)
@@ -232,7 +239,7 @@ def _decoded(values: Iterable[bytes]) -> tuple[list[Document], Vectors | None]:
     documents, tails = [], []
     for value in values:
         head, _, tail = value.partition(b"\0")
-        documents.append(_document(json.loads(head)))
+        documents.append(_document(parse_json(head)))
         tails.append(tail)
     if not documents:
         return [], None

@@ -83,6 +83,8 @@ class SnippetSearch(VectorStore):
         query: str,
         k: int = 4,
         filter: Filter | None = None,  # noqa: A002
+        *,
+        with_scores: bool = False,
         **kwargs: Any,
     ) -> list[Document]:
         """Return the snippets nearest to a query, best first; before them those that it names.
@@ -94,9 +96,13 @@ class SnippetSearch(VectorStore):
             query: The text to search for, in any language that the embeddings know.
             k: Number of snippets at most.
             filter: Metadata that they must have, or a predicate on documents; exact however rare its matches.
+            with_scores: Whether `score` in the metadata says how near each is.
             **kwargs: As for `similarity_search_with_score`.
         """
-        return [document for document, _ in self.similarity_search_with_score(query, k, filter, **kwargs)]
+        matches = self.similarity_search_with_score(query, k, filter, **kwargs)
+        for document, score in matches if with_scores else ():  # They are copies.
+            document.metadata["score"] = round(float(score), 4)
+        return [document for document, _ in matches]
 
     def similarity_search_with_score(
         self,

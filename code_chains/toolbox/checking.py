@@ -8,9 +8,10 @@ import json
 from collections.abc import Iterator
 
 from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.work import walk
+from code_chains.executors.signatures import Signature
 from code_chains.records import Problem
 from code_chains.toolbox.schemas import wrong_arguments
-from code_chains.toolbox.signatures import Signature
 from code_chains.toolbox.toolbox import Toolbox
 
 
@@ -38,7 +39,7 @@ def find_wrong_calls(code: str, toolbox: Toolbox) -> list[Problem]:
 
 def _rebound(tree: ast.Module) -> Iterator[str]:
     """Yield the names that are a variable, a parameter, or an import of the program."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name

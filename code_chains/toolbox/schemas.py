@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -132,7 +133,7 @@ def wrong_arguments(
     elif issubclass(schema, BaseModel):
         found = _model_errors(schema, arguments)
     else:
-        return ""
+        found = _schema_errors(schema.schema(), arguments)
     if not are_all:
         found = (each for each in found if each[0].partition(".")[0] in arguments)
     return _described(found)
@@ -152,10 +153,22 @@ def _schema_errors(schema: dict[str, Any], arguments: Mapping[str, Any]) -> Iter
 
 
 def _model_errors(schema: type[BaseModel], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    # Invariant: whatever runs a program, True and '1e9' are no amounts. A whole number may be written as 2.0.
     try:
-        schema.model_validate(dict(arguments))
+        schema.model_validate_json(json.dumps(_with_integers(dict(arguments))), strict=True)
     except ValidationError as error:
         yield from _listed(error)
+
+
+def _with_integers(value: Any) -> Any:
+    """Return JSON in which floats that are whole numbers are integers."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, list | tuple):
+        return list(map(_with_integers, value))
+    if isinstance(value, dict):
+        return dict(zip(value, map(_with_integers, value.values()), strict=True))
+    return value
 
 
 def describe_wrong_arguments(error: ValidationError | ValidationErrorV1) -> str:

@@ -9,14 +9,17 @@ import keyword
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
-from pydantic import create_model
+from pydantic import ValidationError, create_model
 
 from code_chains.errors import ConfigurationError, InputError, check_bool
-from code_chains.toolbox.approval import ApproveTools
-from code_chains.toolbox.signatures import Signature, signature_of
+from code_chains.executors.approval import ApproveTools
+from code_chains.executors.signatures import Signature
+
+if TYPE_CHECKING:
+    from code_chains.toolbox.invoking import BudgetGuard
 
 RESERVED = frozenset(
     ("result", "final_answer", "ToolError", "np", "pd", "plt", "numpy", "pandas", "matplotlib")
@@ -101,9 +104,41 @@ class Toolbox:
         if taken := sorted(set(self._tools).intersection(variables)):
             raise InputError(f"The variable {taken[0]!r} has the name of a tool. Give it another name.")
 
+    def guard(self) -> BudgetGuard:
+        """Return what checks the calls of a run that begins now, within the budgets of this context."""
+        from code_chains.toolbox.invoking import BudgetGuard
+
+        return BudgetGuard(self._tools)
+
+    def is_async(self, name: str) -> bool:
+        """Return whether a tool has a coroutine of its own."""
+        from code_chains.toolbox.invoking import is_async
+
+        return is_async(self._tools[name])
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Call a tool, and return what a program receives."""
+        from code_chains.toolbox.invoking import invoke
+
+        return invoke(self._tools[name], arguments)
+
+    async def acall(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Do what `call` does without blocking the event loop."""
+        from code_chains.toolbox.invoking import ainvoke
+
+        return await ainvoke(self._tools[name], arguments)
+
+    def explain(self, error: BaseException) -> str:
+        """Return what was wrong with the arguments of a call; empty if an error says something else."""
+        from code_chains.toolbox.schemas import describe_wrong_arguments
+
+        return describe_wrong_arguments(error) if isinstance(error, ValidationError) else ""
+
     @functools.cached_property
     def signatures(self) -> dict[str, Signature]:
         """The signatures of the tools, by name."""
+        from code_chains.toolbox.signatures import signature_of
+
         return {name: signature_of(tool) for name, tool in self._tools.items()}
 
     @property
@@ -139,6 +174,8 @@ def _as_tool(given: BaseTool | Callable[..., Any]) -> BaseTool:
     Raises:
         ConfigurationError: It cannot be a function of a program.
     """
+    from code_chains.toolbox.signatures import signature_of
+
     if isinstance(given, BaseTool):
         tool = _with_one_argument(given) if isinstance(given, Tool) and given.args_schema is None else given
     elif inspect.isroutine(given):

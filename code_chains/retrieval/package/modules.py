@@ -18,7 +18,7 @@ import griffe
 
 from code_chains.analysis.parsing import UNREADABLE, holds, names_in, syntax_tree
 from code_chains.errors import InputError
-from code_chains.storage.files import open_regular
+from code_chains.storage.foreign import open_file
 
 _log = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ def _source(path: Path, roots: Sequence[Path]) -> tuple[str, int]:
     # Invariant: a link in a package of strangers makes no reference of another file of the user.
     if not any(path.resolve().is_relative_to(root) for root in roots):
         raise ValueError("it is a link to a file that is not in the package")
-    with open_regular(path) as file:
+    with open_file(path) as file:
         data = file.read(MAX_MODULE_BYTES + 1)
     if len(data) > MAX_MODULE_BYTES:
         raise ValueError(f"it is larger than {MAX_MODULE_BYTES:,} bytes")

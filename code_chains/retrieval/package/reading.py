@@ -10,9 +10,9 @@ from pathlib import Path
 import griffe
 from langchain_core.documents import Document
 
-from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.errors import InputError
 from code_chains.inputs import shortened
+from code_chains.records.printable import strip_control_chars
 from code_chains.retrieval.executed import NOT_RUN
 from code_chains.retrieval.loaders import words
 from code_chains.retrieval.package import docstrings, signatures
