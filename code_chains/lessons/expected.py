@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-import yaml
-
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.analysis.replies.syntax import top_level_names
-from code_chains.errors import InputError
+from code_chains.errors import InputError, brief
 from code_chains.records import TestResult
+from code_chains.storage.foreign_yaml import parse_yaml
 from code_chains.verification.expectations import Expectations, expect
 from code_chains.verification.expectations.assertions import free_names
 from code_chains.verification.expectations.instrumentation import SOLUTION
@@ -149,9 +148,9 @@ def _calls(node: ast.stmt) -> Iterator[str]:
 
 def _read_yaml(code: str, line: int) -> Expected:
     try:
-        items = yaml.safe_load(code)
-    except yaml.YAMLError as error:
-        raise InputError(f"The block is not valid YAML: {' '.join(str(error).split())}") from error
+        items, _ = parse_yaml(code)
+    except ValueError as error:
+        raise InputError(f"The block is not valid YAML: {error}") from error
     if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
         raise InputError("The block must be a list of examples, such as `- {args: [2], expected: 4}`.")
     expectations = expect(None, list(map(_example, items)))
@@ -168,7 +167,7 @@ def _example(item: Mapping[str, Any]) -> dict[str, Any]:
     if "raises" in item:
         kind = getattr(builtins, str(item["raises"]), None)
         if not (isinstance(kind, type) and issubclass(kind, Exception)):
-            raise InputError(f"{item['raises']!r} is no exception of Python's, as raises: needs one.")
+            raise InputError(f"{brief(item['raises'])} is no exception of Python's, as raises: needs one.")
         example["expected"] = kind
     return example
 

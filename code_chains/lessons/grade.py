@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_type_hints
 
+from code_chains.analysis.checks.policies import defines_dynamically, names_defined
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.validate import ValidateChain
 from code_chains.errors import ConfigurationError, InputError
@@ -94,7 +95,7 @@ class GradeChain(StreamingChain):
             yield self._neutral(reason, [])
             return
         problems = yield from self._check(submission, config)
-        if errors := [problem for problem in problems if problem.severity == "error"]:
+        if errors := [problem for problem in problems if self._hinders(problem, code)]:
             yield self._neutral("\n".join([texts.unreadable, *map(self._as_line, errors)]), problems)
             return
         expected = submission.step.tests if self.against == "tests" else submission.step.examples
@@ -115,6 +116,11 @@ class GradeChain(StreamingChain):
         validate = ValidateChain(checks, has_module=self.executor.has_module)
         state = {"code": submission.code, "variables": dict.fromkeys(submission.known_names)}
         return (yield Invoke(validate, {**state, "files": self.lesson.files}, config))["problems"]
+
+    def _hinders(self, problem: Problem, code: str) -> bool:
+        """Return whether nothing can be tested; tests reach functions, where a model's program need not."""
+        is_of_names = problem.check == names_defined.__name__
+        return problem.severity == "error" or (is_of_names and not defines_dynamically(code))
 
     def _as_line(self, problem: Problem) -> str:
         place = texts_in(self.lesson.language).line.format(line=problem.line) if problem.line else ""

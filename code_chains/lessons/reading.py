@@ -15,27 +15,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from code_chains.analysis.parsing import UNREADABLE, syntax_tree
-from code_chains.errors import CodeChainsError, InputError
+from code_chains.errors import CodeChainsError, InputError, brief
+from code_chains.executors.inputs import check_name
 from code_chains.executors.limits import Limits
 from code_chains.language import check_language
 from code_chains.lessons.expected import read_tests
 from code_chains.lessons.lesson import REVEALS, Block, Lesson, Step, Wrong
 from code_chains.lessons.rules import read_rules
+from code_chains.storage import foreign
+from code_chains.storage.foreign_yaml import YamlError, parse_yaml
 
 ROLES = ("starter", "setup", "examples", "tests", "hint", "solution", "wrong", "rules")
 SECRET_ROLES = ("tests", "hint", "solution", "wrong")
 """Roles that a learner's copy lacks."""
-_MAX_BYTES = 2 << 20
+_MAX_BYTES, _MAX_CODE_CHARS, _MAX_STEPS, _MAX_TITLE_CHARS = 1 << 20, 200_000, 1000, 200
+"""Of a file; of its blocks that are analysed, together; how many steps; and of a heading."""
 _MAX_PROBLEMS = 10
 _KEYS = ("title", "language", "level", "imports", "limits", "reveals", "hints", "files", "released")
 _DEFAULT_SECONDS = 2
 _MESSAGE = re.compile(r"#\s*message:\s*(.*)\n?", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HTML = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]*)?/?>|<!(?!--)|<\?")
 _NOT_HTML = re.compile(r"`[^`]*`|\]\(<[^<>]*>")
 """Code, and addresses of links with blanks."""
@@ -70,34 +72,37 @@ class _Draft:
     fences: list[Fence] = field(default_factory=list)
 
 
-def read_lesson(source: str | Path) -> Lesson:
+def read_lesson(source: str | Path, *, below: Path | None = None) -> Lesson:
     """Read a lesson.
 
     Args:
         source: The path of its file, or its text.
+        below: The folder of lessons that the file lies in, out of which no link leads; None if its user has named it.
 
     Raises:
         InputError: It is no lesson; the message has a line for each mistake.
     """
     if isinstance(source, Path):
-        return replace(_Reader(read_text(source), source).lesson(), path=source)
+        return replace(_Reader(read_text(source, below=below), source).lesson(), path=source)
     return _Reader(source, None).lesson()
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, below: Path | None = None) -> str:
     """Return the text of a lesson's file.
 
     Raises:
         InputError: It cannot be read, is too long, or is not in UTF-8.
     """
-    try:
-        data = path.read_bytes()
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError(f"{path.name} is not in UTF-8, see line {line}. Save it in that encoding.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    return foreign.read_text(path, _MAX_BYTES, below=below).replace("\r\n", "\n")
+
+
+def without_comments(text: str) -> str:
+    """Return text without comments of HTML, in linear time; one that does not end is none."""
+    parts, start = list[str](), 0
+    while (opening := text.find("<!--", start)) >= 0 and (end := text.find("-->", opening + 4)) >= 0:
+        parts.append(text[start:opening])
+        start = end + 3
+    return "".join([*parts, text[start:]])
 
 
 def split_front_matter(text: str) -> tuple[str, int]:
@@ -139,6 +144,10 @@ class _Reader:
         lines = self._text.split("\n")
         body = "\n" * skipped + "\n".join(lines[skipped:])
         intro, drafts = self._split(body)
+        if sum(len(fence.code) for draft in (intro, *drafts) for fence in draft.fences) > _MAX_CODE_CHARS:
+            raise InputError(f"The blocks have more than {_MAX_CODE_CHARS:,} characters. Split the lesson.")
+        if len(drafts) > _MAX_STEPS:
+            raise InputError(f"The lesson has more than {_MAX_STEPS} steps. Split it.")
         ends = [*(draft.first for draft in drafts), len(lines)]
         lines = body.split("\n")
         setups = [fence for fence in intro.fences if fence.role == "setup"]
@@ -182,22 +191,18 @@ class _Reader:
 
     def _front_matter(self, front: str) -> dict[str, Any]:
         try:
-            given = yaml.safe_load(front) or {}
-            root = yaml.compose(front, yaml.SafeLoader)
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            said = " ".join(str(getattr(error, "problem", None) or error).split())
-            self._problem(mark.line + 2 if mark else 2, f"the front matter is not YAML: {said}")
+            given, lines = parse_yaml(front)
+        except YamlError as error:
+            self._problem(error.line + 2, f"the front matter is not YAML: {error}")
             return {"title": ""}
-        if not isinstance(given, dict):
+        if not isinstance(given or {}, dict):
             self._problem(2, "the front matter must be lines of `key: value`")
             return {"title": ""}
-        lines = {key.value: key.start_mark.line + 2 for key, _ in (root.value if root else ())}
         values: dict[str, Any] = {"title": ""}
-        for key, value in given.items():
-            line = lines.get(key, 2)
+        for key, value in (given or {}).items():
+            line = lines.get(key, 0) + 2
             if key not in _KEYS:
-                self._problem(line, f"unknown key {key!r}{_similar(key, _KEYS)}")
+                self._problem(line, f"unknown key {brief(key)}{_similar(key, _KEYS)}")
                 continue
             values |= self._attempt(line, lambda key=key, value=value: self._value(key, value)) or {}  # type: ignore[misc]
         if not values["title"]:
@@ -225,13 +230,14 @@ class _Reader:
                 return {"is_released": _flag(key, value)}
 
     def _file(self, name: str) -> tuple[str, Path]:
-        folder = self._path.parent if self._path else Path()
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise InputError(f"{name!r} is not beside the lesson. Files belong into its folder.")
-        if not path.is_file():
-            raise InputError(f"there is no file {name!r} beside the lesson")
-        return name, path.absolute()
+        folder = (self._path.parent if self._path else Path()).absolute()
+        try:
+            path = foreign.find_below(folder, name)
+        except FileNotFoundError:
+            raise InputError(f"there is no file {brief(name)} beside the lesson") from None
+        except OSError as error:
+            raise InputError(f"{brief(name)} is not beside the lesson: {error.strerror}") from error
+        return check_name(name), path
 
     # -- steps -----------------------------------------------------------------------------------------------
 
@@ -241,7 +247,10 @@ class _Reader:
         for index, token in enumerate(tokens):
             first = (token.map or (0, 0))[0]
             if token.type == "heading_open" and token.tag == "h2":
-                drafts.append(_Draft(tokens[index + 1].content.strip(), first + 1, first))
+                title = tokens[index + 1].content.strip()
+                if len(title) > _MAX_TITLE_CHARS:
+                    self._problem(first + 1, f"the heading has more than {_MAX_TITLE_CHARS} characters")
+                drafts.append(_Draft(title[:_MAX_TITLE_CHARS], first + 1, first))
             elif token.type == "fence":
                 fence = as_fence(token)
                 (drafts[-1] if drafts else intro).fences.append(fence)
@@ -255,14 +264,16 @@ class _Reader:
     def _check_fence(self, fence: Fence) -> None:
         if fence.role and fence.role not in ROLES:
             near = _similar(fence.role, ROLES)
-            self._problem(fence.line - 1, f"unknown role {fence.role!r}{near}; roles: {', '.join(ROLES)}")
+            self._problem(
+                fence.line - 1, f"unknown role {brief(fence.role)}{near}; roles: {', '.join(ROLES)}"
+            )
         elif fence.role in ("starter", "setup", "solution", "wrong") and fence.language != "python":
             self._problem(fence.line - 1, f"a {fence.role!r} block must begin with ```python {fence.role}")
         elif fence.role in ("tests", "examples") and fence.language not in ("python", "yaml"):
             self._problem(fence.line - 1, f"write {fence.role!r} in python or yaml: ```python {fence.role}")
 
     def _check_html(self, token: Token) -> None:
-        text = _NOT_HTML.sub("", _COMMENT.sub("", token.content))
+        text = _NOT_HTML.sub("", without_comments(token.content))
         match = _HTML.search(text)
         found = match[0] if match else text.strip() if token.type == "html_block" else ""
         if found:
@@ -323,11 +334,13 @@ class _Reader:
 
 def _prose(draft: _Draft, lines: list[str], end: int) -> str:
     """Return what a learner reads of a part: its text without the blocks that have a role, and without comments."""
-    kept = lines[:end]
+    first = draft.first + bool(draft.title)
+    kept = lines[first:end]
     for fence in draft.fences:
         if fence.role:
-            kept[fence.lines[0] : fence.lines[1]] = [""] * (fence.lines[1] - fence.lines[0])
-    text = _COMMENT.sub("", "\n".join(kept[draft.first + bool(draft.title) :]))
+            start, stop = (line - first for line in fence.lines)
+            kept[start:stop] = [""] * (stop - start)
+    text = without_comments("\n".join(kept))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
@@ -345,42 +358,42 @@ _LIMITS = ("seconds", "memory", "output", "processes", "disk", "files")
 def _hints(values: Mapping[str, Any]) -> dict[str, Any]:
     quota = values.get("quota", 5)
     if not isinstance(quota, int) or isinstance(quota, bool) or quota < 0:
-        raise InputError(f"hints.quota must be a whole number, not {quota!r}")
+        raise InputError(f"hints.quota must be a whole number, not {brief(quota)}")
     return {"quota": quota, "gives_solution": _flag("hints.solution", values.get("solution", False))}
 
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{key} must be text, not {value!r}")
+        raise InputError(f"{key} must be text, not {brief(value)}")
     return value.strip()
 
 
 def _texts(key: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise InputError(f"{key} must be a list such as [math, random], not {value!r}")
+        raise InputError(f"{key} must be a list such as [math, random], not {brief(value)}")
     return value
 
 
 def _flag(key: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InputError(f"{key} must be true or false, not {value!r}")
+        raise InputError(f"{key} must be true or false, not {brief(value)}")
     return value
 
 
 def _choice(key: str, value: Any, choices: Collection[str]) -> str:
     if value not in choices:
-        raise InputError(f"{key} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        raise InputError(f"{key} must be one of {', '.join(map(repr, choices))}, not {brief(value)}")
     return str(value)
 
 
 def _mapping(key: str, value: Any, keys: Collection[str]) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{key} must have keys, such as {{{next(iter(keys))}: 5}}, not {value!r}")
+        raise InputError(f"{key} must have keys, such as {{{next(iter(keys))}: 5}}, not {brief(value)}")
     if unknown := [name for name in value if name not in keys]:
-        raise InputError(f"{key} has no key {unknown[0]!r}{_similar(str(unknown[0]), keys)}")
+        raise InputError(f"{key} has no key {brief(unknown[0])}{_similar(unknown[0], keys)}")
     return value
 
 
-def _similar(word: str, words: Collection[str]) -> str:
-    near = difflib.get_close_matches(word, words, 1)
+def _similar(word: object, words: Collection[str]) -> str:
+    near = difflib.get_close_matches(str(word)[:_MAX_TITLE_CHARS], words, 1) if isinstance(word, str) else ()
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -6,11 +6,16 @@ import re
 from importlib.resources import files
 
 from code_chains.errors import InputError
-from code_chains.lessons.reading import SECRET_ROLES, as_fence, read_fences, split_front_matter
+from code_chains.lessons.reading import (
+    SECRET_ROLES,
+    as_fence,
+    read_fences,
+    split_front_matter,
+    without_comments,
+)
 
 TEMPLATE = files("code_chains.data").joinpath("first_lesson.md").read_text(encoding="utf-8")
 """What `lesson new` writes: a lesson that passes its check."""
-_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
 def release(text: str) -> str:
@@ -30,5 +35,5 @@ def release(text: str) -> str:
             hidden.update(range(*(token.map or (0, 0))))
     numbered = enumerate(lines)
     kept = "\n".join(line for number, line in numbered if number >= skipped and number not in hidden)
-    kept = re.sub(r"\n{3,}", "\n\n", _COMMENT.sub("", kept)).strip("\n")
+    kept = re.sub(r"\n{3,}", "\n\n", without_comments(kept)).strip("\n")
     return f"---\n{front.rstrip()}\nreleased: true\n---\n\n{kept}\n"

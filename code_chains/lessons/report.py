@@ -5,12 +5,11 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from typing import Any
-from urllib.parse import unquote
 
 from langchain_core.stores import BaseStore
 
 from code_chains.lessons.lesson import Lesson, Step
-from code_chains.lessons.progress import PREFIX, Event, Progress
+from code_chains.lessons.progress import Event, Progress
 
 COLUMNS: tuple[str, ...] = (
     "step",
@@ -36,8 +35,7 @@ def report(lesson: Lesson, store: BaseStore[str, bytes]) -> list[dict[str, Any]]
         lesson: The lesson.
         store: Where its learners' progress is kept.
     """
-    learners = dict.fromkeys(key.split("/")[1] for key in sorted(store.yield_keys(prefix=f"{PREFIX}/")))
-    histories = [Progress(store, lesson, unquote(learner)).events() for learner in learners]
+    histories = [progress.events() for progress in Progress.of_all(store, lesson)]
     return [_row(step, histories) for step in lesson.exercises]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.lessons.expected import Expected, Note
 from code_chains.lessons.lesson import Reveals
 from code_chains.lessons.running import Submission, Tested
 from code_chains.lessons.texts import Texts, texts_in
 from code_chains.records import ErrorReport, TestResult
+from code_chains.records.printable import strip_control_chars
 from code_chains.state import Execution, Verdict
-from code_chains.verification.expectations.harness import missing_names
+from code_chains.verification.expectations.ownership import missing_names
 
 _MAX_FAILURES = 5
 _MAX_MESSAGE = 500
@@ -82,6 +82,10 @@ class Feedback:
 
     def _ending(self, program: Execution) -> str:
         """Return how a program ended, if it did not run to its end."""
+        if self.tested.is_endless:
+            return self.texts.endless.format(seconds=self.submission.lesson.limits.seconds)
+        if self.tested.has_ended:
+            return self.texts.ended
         if program.ok:
             return ""
         if program.status == "timeout" or (self.alone and self.alone.status == "timeout"):
@@ -125,8 +129,10 @@ class Feedback:
     def _missing(self) -> set[str]:
         """Return what is said of names that tests need, and that the program does not define."""
         code = "\n".join([*self.submission.setups, *self.submission.accepted, self.submission.code])
-        missing = missing_names(self.expected.expectations.tests, code, self.submission.step.text)
-        return {str(name["message"]) for name in missing.values()}
+        expectations, given = self.expected.expectations, self.submission.given_names
+        return missing_names(
+            expectations.tests, code, self.submission.step.text, imported=expectations.imported, given=given
+        )
 
 
 def _plain(text: str) -> str:

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from code_chains.analysis.checks import Check, imports_only, no_calls, shorter_than
 from code_chains.analysis.parsing import holds, names_in, nodes, parse
-from code_chains.errors import InputError
+from code_chains.errors import InputError, brief
 from code_chains.records import Problem
+from code_chains.storage.foreign_yaml import parse_yaml
 
 _LOOPS: tuple[type[ast.AST], ...] = (ast.For, ast.While)
 REQUIRED: Mapping[str, tuple[type[ast.AST], ...]] = {
@@ -34,9 +33,9 @@ def read_rules(source: str) -> tuple[Check, ...]:
         InputError: A key or a value is unknown.
     """
     try:
-        given = yaml.safe_load(source)
-    except yaml.YAMLError as error:
-        raise InputError(f"the rules are not YAML: {' '.join(str(error).split())}") from error
+        given, _ = parse_yaml(source)
+    except ValueError as error:
+        raise InputError(f"the rules are not YAML: {error}") from error
     if not isinstance(given, dict):
         raise InputError("rules are lines such as `forbid: [sum]` and `require: [for]`")
     return tuple(check for key, value in given.items() for check in _read(str(key), value))
@@ -46,16 +45,16 @@ def _read(key: str, value: Any) -> list[Check]:
     if key == "lines":
         return [shorter_than(value)]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise InputError(f"{key} must be a list, such as [sum, sorted], not {value!r}")
+        raise InputError(f"{key} must be a list, such as [sum, sorted], not {brief(value)}")
     if key == "forbid":
         return [_forbids(*value)]
     if key == "imports":
         return [imports_only(*value)]
     if key == "require":
         if unknown := [name for name in value if name not in (*REQUIRED, "recursion")]:
-            raise InputError(f"{unknown[0]!r} cannot be required: {', '.join([*REQUIRED, 'recursion'])}")
+            raise InputError(f"{brief(unknown[0])} cannot be required: {', '.join([*REQUIRED, 'recursion'])}")
         return list(map(_requires, value))
-    raise InputError(f"unknown rule {key!r}; rules: forbid, require, imports, lines")
+    raise InputError(f"unknown rule {brief(key)}; rules: forbid, require, imports, lines")
 
 
 def _forbids(*names: str) -> Check:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from code_chains.analysis.parsing import names_in
 from code_chains.analysis.replies.syntax import top_level_names
-from code_chains.chains.tested import verdict_of_runs, verdict_of_tests
+from code_chains.chains.tested import TestRun, testing, verdict_of_runs
 from code_chains.conversations.scripts import extract_futures
 from code_chains.executors.base import Executor
 from code_chains.executors.guest.rpc import ASKED
 from code_chains.lessons.expected import Expected
 from code_chains.lessons.lesson import Lesson, Step
 from code_chains.state import Execution, Verdict
-from code_chains.verification.expectations.harness import UntestableError
+from code_chains.verification.expectations.given import UntestableError
 from code_chains.verification.expectations.oracles import OUTPUT
 
 _TRIES = 2
@@ -74,6 +75,12 @@ class Submission:
         """The names that it finds defined."""
         return sorted({name for code in (*self.setups, *self.accepted) for name in top_level_names(code)})
 
+    @property
+    def given_names(self) -> set[str]:
+        """The names that the starter and the solution bind."""
+        blocks = filter(None, (self.step.starter, self.step.solution))
+        return {name for block in blocks for name in top_level_names(block.code)}
+
     def own_line(self, line: int | None) -> int | None:
         """Return a line of what is run as a line of the learner's program."""
         return line - self.before.count("\n") if line else line
@@ -87,11 +94,15 @@ class Tested:
         verdict: The verdict, which names inputs and expected values: no learner may see it as it is.
         program: The run of the program in which it was tested; None if there was none.
         is_machine_slow: Whether the tests themselves were too slow, and not the program.
+        is_endless: Whether a test took all its processor time.
+        has_ended: Whether a test ended the program.
     """
 
     verdict: Verdict
     program: Execution | None = None
     is_machine_slow: bool = False
+    is_endless: bool = False
+    has_ended: bool = False
 
     @property
     def passed(self) -> int:
@@ -140,13 +151,35 @@ def _run_once(executor: Executor, submission: Submission, expected: Expected) ->
         if first.status not in ("ok", "error"):
             return Tested(Verdict("failed", "tests", first.summary), first)
     source = "\n".join([*submission.setups, *submission.accepted, submission.code])
+    build = partial(
+        expectations.program, source, query=submission.step.text, output=output, given=submission.given_names
+    )
+    steps = testing(expectations)
     try:
-        harness = expectations.program(source, query=submission.step.text, output=output)
+        skipped = next(steps)
+        while True:
+            skipped = steps.send(executor.run_tests(program, build(skipped=skipped), files=files))
     except UntestableError as error:
         return Tested(Verdict("failed", "tests", str(error)))
-    ran, tests = executor.run_tests(program, harness, files=files)
+    except StopIteration as end:
+        return _tested(end.value)
+
+
+def _tested(run: TestRun) -> Tested:
+    """Return how a program did in its tests."""
+    ran, tests, verdict = run.program, run.tests, run.verdict
+    if run.lost:
+        reasons = {test.reason for test in run.lost}
+        is_slow = verdict.status == "unverified" and "waited" in reasons
+        return Tested(
+            verdict,
+            None if is_slow else ran,
+            is_machine_slow=is_slow,
+            is_endless="endless" in reasons,
+            has_ended="ended" in reasons,
+        )
     # A program that takes too long is stopped itself; one whose tests are stopped only waited for them, or they for it. Both
     # are if the tests still import what they need.
     has_asked = ASKED in tests.stderr
     is_machine_slow = tests.status == "timeout" and (ran.status != "timeout" or not has_asked)
-    return Tested(verdict_of_tests(ran, tests, expectations), ran, is_machine_slow)
+    return Tested(verdict, ran, is_machine_slow)

@@ -9,7 +9,6 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
 from code_chains.analysis.replies.extraction import extract_code, reply_text
-from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Config, Flow, RunFunction, State
 from code_chains.inputs import fenced, shortened
@@ -19,6 +18,7 @@ from code_chains.lessons.grade import LessonState, submission_of
 from code_chains.lessons.lesson import Lesson
 from code_chains.lessons.running import Submission
 from code_chains.lessons.texts import texts_in
+from code_chains.records.printable import strip_control_chars
 from code_chains.state import Verdict
 
 TUTOR_PROMPT = """\

@@ -31,8 +31,10 @@ class LearnerWork:
     """
 
     def __init__(self, lesson: Lesson, executor: Executor, progress: Progress, hints: Hints) -> None:
-        self.lesson, self.progress = lesson, progress
-        self.executor, self._hints = executor, hints
+        self.lesson: Lesson = lesson
+        self.progress: Progress = progress
+        self.executor: Executor = executor
+        self._hints = hints
         self._grade = GradeChain(lesson, executor)
         self._check = GradeChain(lesson, executor, against="examples")
         self._session: Session | None = None
@@ -112,7 +114,7 @@ class LearnerWork:
         status, counts = outcome["results"]["status"], outcome["results"]["gradable"]
         failed = [test["name"] for test in outcome["results"].get("tests", ()) if test["status"] != "pass"]
         self.progress.add(
-            "attempt", self.step, code=state["code"], status=status, counts=counts, failed=failed
+            "attempt", self.step, code=str(state["code"]), status=status, counts=counts, failed=failed
         )
         self.reason = outcome["verdict"].reason
         return bool(status == "pass")

@@ -20,6 +20,7 @@ _LIMIT_MESSAGES: Mapping[str, str] = {
     "model_calls": "The budget is spent: its limit of model calls is reached.",
     "tool_calls": "The budget is spent: its limit of tool calls is reached.",
     "effects": "The program called a tool that may have changed something, and failed; it was not repeated.",
+    "refused": "The model's provider refused to reply, so it was not asked again.",
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
 _DISPLAYED = {"text/html": "result.html", "text/csv": "result.csv"}
@@ -132,7 +133,7 @@ class EntryOutcome:
         """What the program displayed, as files of the page's: a view, and the rows of a table."""
         data = self.execution.display_data if self.execution else ()
         return [
-            Artifact(_DISPLAYED[one.media_type], one.media_type, one.data.encode())
+            Artifact.of(_DISPLAYED[one.media_type], one.media_type, one.data.encode())
             for one in data
             if one.media_type in _DISPLAYED
         ]

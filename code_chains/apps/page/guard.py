@@ -47,6 +47,7 @@ TOKEN = "token"  # noqa: S105 (the name of the query parameter)
 _CLIENT_ID = re.compile(r"[\w-]{20,64}")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?", re.IGNORECASE | re.ASCII)
 _PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
+_PREFIX_HEADER = b"x-forwarded-prefix"
 _COOKIE_MAX_AGE_S = 365 * 86_400
 _HEADERS = {
     "x-content-type-options": "nosniff",
@@ -110,7 +111,10 @@ class Guard:
             client_id = self._client_id(request)
             is_new = client_id != request.cookies.get(self._client_cookie)
             state = {**scope.get("state", {}), "client_id": client_id, "allowed_hosts": self._allowed_hosts}
-            scope = {**scope, "root_path": self._root_path, "state": state}
+            headers = [field for field in scope["headers"] if field[0] != _PREFIX_HEADER]
+            # Invariant: NiceGUI puts the prefix before its scripts, whatever it is.
+            headers += [(_PREFIX_HEADER, prefix.encode())] if (prefix := _prefix(request)) else []
+            scope = {**scope, "headers": headers, "root_path": self._root_path, "state": state}
 
             def cookies() -> list[str]:  # The application may have chosen another id meanwhile.
                 is_sent = scope["type"] == "http" and (is_new or state["client_id"] != client_id)

@@ -7,7 +7,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from code_chains.apps.safe_html import MAX_CHARS, plain
-from code_chains.callbacks.redaction import escape_invisible
+from code_chains.records.printable import escape_invisible
 
 
 def listing(code: str, language: str | None = "python", line: int | None = None) -> str:

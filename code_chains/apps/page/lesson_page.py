@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from html import escape
@@ -23,7 +23,7 @@ from code_chains.apps.page.lessons import Desk, LessonShelf
 from code_chains.apps.page.outcome_view import IMAGES, figure, printed_text, show_error
 from code_chains.apps.safe_html import plain, render_markdown
 from code_chains.errors import CodeChainsError
-from code_chains.lessons import Step
+from code_chains.lessons import Lesson, Step
 from code_chains.lessons.work import LOST_STATE
 from code_chains.state import Execution
 
@@ -32,14 +32,14 @@ _KEYS = "Ctrl+Enter runs the program. Tab indents; to leave the editor, press Es
 Action = Callable[[], Awaitable[None]]
 
 
-def show_lessons(shelf: LessonShelf, client_id: str) -> None:
+def show_lessons(shelf: LessonShelf, lessons: Sequence[Lesson], client_id: str) -> None:
     """Show the lessons, with what a client has done of each."""
     ui.add_css(STYLE)
     ui.dark_mode(None)
     with ui.element("div").classes("page"), ui.element("div").classes("content lessons"):
         text("Lessons", "h1")
         with ui.element("ol").classes("examples"):
-            for lesson in shelf.lessons():
+            for lesson in lessons:
                 progress = shelf.progress(client_id, lesson)
                 done = sum(map(progress.is_done, lesson.exercises))
                 about = [lesson.level, f"{done} of {len(lesson.exercises)} exercises done"]

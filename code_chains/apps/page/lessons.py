@@ -15,14 +15,15 @@ from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore
 
 from code_chains.apps.program_queue import ProgramQueue
-from code_chains.arguments import resolve_executor
 from code_chains.errors import CodeChainsError, InputError, OverloadedError, SessionError
 from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
+from code_chains.executors.registry import resolve_executor
 from code_chains.executors.waiting import adrive, blocking
 from code_chains.lessons import LearnerWork, Lesson, Progress, read_lesson
 from code_chains.lessons.hints import hints_of
 from code_chains.state import Execution
+from code_chains.storage.foreign import open_file
 
 T = TypeVar("T")
 _MAX_SESSIONS, _MAX_DESKS = 64, 1000
@@ -95,7 +96,8 @@ class LessonShelf:
         self, folder: Path, store: BaseStore[str, bytes], model: Runnable[Any, Any] | None = None
     ) -> None:
         self._store, self._model = store, model
-        self._lessons = {path: read_lesson(path) for path in sorted(folder.glob("*.md")) if _is_lesson(path)}
+        paths = [path for path in sorted(folder.glob("*.md")) if _is_lesson(path)]
+        self._lessons = {path: read_lesson(path, below=folder) for path in paths}
         if not self._lessons:
             raise InputError(f"There is no lesson in {str(folder)!r}. code-chains lesson new writes one.")
         self._changed = {path: path.stat().st_mtime_ns for path in self._lessons}
@@ -109,12 +111,12 @@ class LessonShelf:
         return self._model is not None
 
     def lessons(self) -> list[Lesson]:
-        """Return the lessons as they are now; one that cannot be read any more as it was."""
+        """Return the lessons as they are now; one that cannot be read any more as it was. It may take seconds."""
         for path, before in self._changed.items():
             try:
                 if (now := path.stat().st_mtime_ns) != before:
                     self._changed[path] = now
-                    self._lessons[path] = read_lesson(path)
+                    self._lessons[path] = read_lesson(path, below=path.parent)
             except (OSError, CodeChainsError) as error:
                 _log.warning("The lesson in %s stays as it was: %s", path, error)
         return list(self._lessons.values())
@@ -124,12 +126,12 @@ class LessonShelf:
         return Progress(self._store, lesson, client_id)
 
     def desk(self, client_id: str, name: str, queue: ProgramQueue) -> Desk:
-        """Return where a client works at a lesson.
+        """Return where a client works at a lesson, as `lessons` last returned it.
 
         Raises:
             InputError: There is no such lesson.
         """
-        lesson = next((lesson for lesson in self.lessons() if lesson.name == name), None)
+        lesson = next((lesson for lesson in self._lessons.values() if lesson.name == name), None)
         if lesson is None:
             raise InputError(f"There is no lesson {name!r}.")
         desk = self._desks.pop((client_id, name), None)
@@ -165,7 +167,7 @@ class LessonShelf:
 
     async def forget(self, client_id: str) -> None:
         """Delete the work of a client."""
-        for lesson in self.lessons():
+        for lesson in self._lessons.values():
             await asyncio.to_thread(self.progress(client_id, lesson).forget)
         for key in [key for key in self._desks if key[0] == client_id]:
             self._desks.pop(key).work.close()
@@ -190,5 +192,9 @@ class LessonShelf:
 
 
 def _is_lesson(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(6).removeprefix(b"\xef\xbb\xbf").startswith(b"---")
+    try:
+        with open_file(path, below=path.parent) as file:
+            return file.read(6).removeprefix(b"\xef\xbb\xbf").startswith(b"---")
+    except OSError as error:
+        _log.warning("%s is no lesson: %s.", path, error.strerror)
+        return False

@@ -12,7 +12,7 @@ from code_chains.apps.page.elements import text
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.tables import has_table, label_of
 from code_chains.apps.safe_html import plain
-from code_chains.callbacks.redaction import strip_control_chars
+from code_chains.records.printable import strip_control_chars
 from code_chains.records.screen import as_shown
 from code_chains.state import Artifact, ErrorReport
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import secrets
@@ -111,11 +112,12 @@ def _add_class_view(sessions: SessionRegistry) -> None:
 
 def _add_lessons(sessions: SessionRegistry, shelf: LessonShelf) -> None:
     @ui.page("/lessons", title="Lessons · code_chains", language="en-US")
-    def all_lessons(request: Request) -> None:
-        show_lessons(shelf, request.state.client_id)
+    async def all_lessons(request: Request) -> None:
+        show_lessons(shelf, await asyncio.to_thread(shelf.lessons), request.state.client_id)
 
     @ui.page("/lessons/{name}", title="Lesson · code_chains", language="en-US")
-    def lesson(request: Request, name: str) -> Response | None:
+    async def lesson(request: Request, name: str) -> Response | None:
+        await asyncio.to_thread(shelf.lessons)
         try:
             desk = shelf.desk(request.state.client_id, name, sessions.queue)
         except InputError as error:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from code_chains.errors import InputError
-from code_chains.inputs import check_name
+from code_chains.executors.inputs import check_name
 from code_chains.records.filenames import file_stem
 from code_chains.state import Turn
 from code_chains.storage.files import atomic_write
+from code_chains.storage.foreign import remove_child
 
 MAX_UPLOAD_BYTES = 20 << 20
 """Maximum size of the uploaded files of one conversation."""
@@ -45,7 +46,7 @@ class Uploads:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = Path(os.path.abspath(folder))
         self.received: dict[str, Path] = {}
         self.pending: dict[str, Path] = {}
         self.size: int = 0
@@ -69,6 +70,11 @@ class Uploads:
             limit = f"at most {MAX_UPLOAD_BYTES >> 20} MB together"
             raise InputError(f"{name!r} is too large: the files of a conversation may have {limit}.")
         self.size += size
+
+    def _own(self, turn: Turn) -> dict[str, Path]:
+        """Return the files of a stored turn that lie here: others may have written the path of another file."""
+        paths = {name: Path(os.path.abspath(path)) for name, path in turn.files.items()}
+        return {name: path for name, path in paths.items() if path.parent.parent == self._folder}
 
     def _stored(self) -> list[Path]:
         return [path for path in self._folder.glob("*/*") if path.is_file()]
@@ -101,7 +107,7 @@ class Uploads:
 
     def _discard(self, name: str) -> None:
         if path := self.pending.pop(name, None):
-            shutil.rmtree(path.parent, ignore_errors=True)
+            remove_child(self._folder, path.parent.name)
 
     def settle(self, files: Mapping[str, Path]) -> None:
         """Mark the files that a program has received."""
@@ -110,7 +116,7 @@ class Uploads:
 
     def take_back(self, turn: Turn) -> None:
         """Make the files of a turn that was undone pending again."""
-        files = {name: Path(path) for name, path in turn.files.items()}
+        files = self._own(turn)
         self.received = {name: path for name, path in self.received.items() if files.get(name) != path}
         self.pending = files | self.pending
 
@@ -121,9 +127,9 @@ class Uploads:
             turns: The turns.
             keeps_files: Whether the state of the conversation holds the files of its turns.
         """
-        used = [turn.files for turn in turns if turn.runs and keeps_files]
-        self.received = {name: Path(path) for files in used for name, path in files.items()}
+        used = [self._own(turn) for turn in turns if turn.runs and keeps_files]
+        self.received = {name: path for files in used for name, path in files.items()}
         paths = {path for files in used for path in files.values()}
-        rest = [path for path in self._stored() if str(path) not in paths]
+        rest = [path for path in self._stored() if path not in paths]
         self.pending = {path.name: path for path in sorted(rest, key=lambda path: path.stat().st_mtime_ns)}
         self.measure()
