@@ -12,6 +12,7 @@ from pathlib import Path
 from code_chains.errors import InputError, StoreError
 from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.state import Artifact
+from code_chains.storage.foreign import has_content
 
 DEFAULT_FOLDER = "answer-files"
 
@@ -125,7 +126,4 @@ def _is_free(folder: Path, named: dict[str, Artifact]) -> bool:
 
 
 def _is_same(path: Path, data: bytes) -> bool:
-    if not os.path.lexists(path):
-        return True
-    is_file = path.is_file() and not path.is_symlink()
-    return is_file and path.stat().st_size == len(data) and path.read_bytes() == data
+    return not os.path.lexists(path) or has_content(path, data)

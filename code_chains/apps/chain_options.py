@@ -265,8 +265,8 @@ def chain_spec(
 
 
 def _with_sessions(executor: Any, limits: Limits | None, count: int) -> Executor:
-    from code_chains.arguments import resolve_executor
     from code_chains.executors import SandboxExecutor
+    from code_chains.executors.registry import resolve_executor
 
     resolved = resolve_executor(executor, limits)
     if isinstance(resolved, SandboxExecutor):

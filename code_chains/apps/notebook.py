@@ -21,15 +21,17 @@ from code_chains.apps.chain_options import create_chain, options_named, receipt_
 from code_chains.apps.remedies import CHECKS, remedy
 from code_chains.apps.run_view import STAGE_LABELS, RunView, file_notes
 from code_chains.apps.safe_html import MAX_CHARS, plain
-from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
+from code_chains.callbacks.redaction import describe_error
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.frames import framed
 from code_chains.errors import StoreError
+from code_chains.executors.inputs import check_files
 from code_chains.executors.values import value_of
-from code_chains.inputs import check_files, fenced, shortened
+from code_chains.inputs import fenced, shortened
 from code_chains.language.reasons import how_to_check, verdict_words
 from code_chains.receipts import save_receipt
+from code_chains.records.printable import printable, strip_control_chars
 from code_chains.records.screen import as_shown
 from code_chains.state import Artifact, Execution, Verdict
 

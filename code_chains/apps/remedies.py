@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from code_chains.analysis.well_known_imports import install_advice
+from code_chains.executors.distributions import install_advice
 from code_chains.state import Execution, Verdict
 from code_chains.verification.obstacles import Obstacle, find_obstacle
 

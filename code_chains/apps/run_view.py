@@ -10,6 +10,7 @@ from code_chains.inputs import shortened
 from code_chains.state import Attempt
 
 STAGE_LABELS = {
+    "condense": "Reading the question in its conversation",
     "translate": "Translating the question",
     "retrieve": "Searching for examples",
     "profile": "Looking at the files",

@@ -9,8 +9,8 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 
-from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.inputs import shortened
+from code_chains.records.printable import strip_control_chars
 
 MAX_CHARS = 20_000
 """Maximum length of a text or program that is displayed in full."""

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.inputs import MAX_FILES, check_files, check_name, walk_folder
+from code_chains.executors.inputs import MAX_FILES, check_files, check_name, walk_folder
 
 MAX_INPUT_BYTES = 64 << 20
 """Maximum size of the files of a call, and of the files of all sessions."""

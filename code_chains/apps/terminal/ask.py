@@ -19,12 +19,13 @@ from code_chains.apps.terminal.named_files import check_named_files, missing_fil
 from code_chains.apps.terminal.progress import Progress, follow
 from code_chains.apps.terminal.question_log import QuestionLog
 from code_chains.apps.terminal.standard_input import is_redirected, name_of_data, read_data, read_question
-from code_chains.callbacks.redaction import escape_invisible
 from code_chains.conversations.memory import ConversationMemory
-from code_chains.errors import CodeChainsError, StoreError
+from code_chains.errors import CodeChainsError, InputError, StoreError
 from code_chains.inputs import check_query
 from code_chains.language.reasons import how_to_check
+from code_chains.records.printable import escape_invisible
 from code_chains.state import as_json as to_json_values
+from code_chains.storage.foreign import read_text
 
 
 def question_of(words: Sequence[str]) -> str:
@@ -180,9 +181,9 @@ def read_tests(path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        tests = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.BadParameter(f"{path!r} cannot be read: {error}", param_hint="--tests") from None
+        tests = read_text(Path(path))
+    except InputError as error:
+        raise click.BadParameter(str(error), param_hint="--tests") from None
     if not tests.strip():
         raise click.BadParameter(f"{path!r} is empty.", param_hint="--tests")
     return tests

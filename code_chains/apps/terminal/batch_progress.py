@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from code_chains.callbacks.redaction import printable
+from code_chains.records.printable import printable
 from code_chains.state import Usage
 
 if TYPE_CHECKING:

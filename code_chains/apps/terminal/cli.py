@@ -311,15 +311,13 @@ def _opened_lessons(
     if lessons is None:
         yield None
         return
-    from langchain_core.stores import InMemoryByteStore
-
     from code_chains.apps.page.lessons import LessonShelf
+    from code_chains.lessons.progress import open_store
     from code_chains.models import resolve_model
-    from code_chains.storage.sqlite import SqliteStore
 
     tutors = [resolve_model(model, base_url=base_url) for model in models]
     with ExitStack() as stack:
-        kept = stack.enter_context(SqliteStore(folder / "lessons.sqlite")) if folder else InMemoryByteStore()
+        kept = stack.enter_context(open_store(folder))
         yield stack.enter_context(closing(LessonShelf(lessons, kept, *tutors)))
 
 

@@ -14,7 +14,7 @@ from code_chains.apps.chain_options import chain_options, parse_budget
 from code_chains.apps.terminal.cli_batch import QuestionsPath, batch_arguments, batch_options, chain_for
 from code_chains.apps.terminal.cli_options import echo, file_option, files_by_name, handle_errors
 from code_chains.apps.terminal.named_files import check_named_files_of
-from code_chains.callbacks.redaction import strip_control_chars
+from code_chains.records.printable import strip_control_chars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

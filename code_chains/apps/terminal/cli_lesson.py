@@ -52,7 +52,7 @@ def check(file: Path, strict: bool) -> None:
 
     Example: code-chains lesson check loops.md
     """
-    from code_chains.arguments import resolve_executor
+    from code_chains.executors.registry import resolve_executor
     from code_chains.lessons import read_lesson
     from code_chains.lessons.check import LessonCheck
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from code_chains.apps.terminal.cli_options import echo, handle_errors
-from code_chains.callbacks.redaction import escape_invisible, strip_control_chars
+from code_chains.records.printable import escape_invisible, strip_control_chars
 
 if TYPE_CHECKING:
     from code_chains.apps.terminal.question_log import LoggedConversation

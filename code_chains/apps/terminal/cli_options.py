@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from code_chains.apps.chain_options import approve_option, chain_options
-from code_chains.callbacks.redaction import PrintableFormatter, printable
+from code_chains.callbacks.redaction import PrintableFormatter
+from code_chains.records.printable import printable
 
 if TYPE_CHECKING:
     pass
@@ -157,6 +158,6 @@ def files_by_name(paths: tuple[str, ...]) -> dict[str, Path]:
     Raises:
         InputError: A file does not exist or is unreadable, or two have the same name.
     """
-    from code_chains.inputs import check_files
+    from code_chains.executors.inputs import check_files
 
     return check_files(list(map(Path, paths)))

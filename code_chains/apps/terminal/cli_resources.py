@@ -11,7 +11,7 @@ from click.shell_completion import get_completion_class
 
 from code_chains.apps.chain_options import check_model_is_named
 from code_chains.apps.terminal.cli_options import echo, handle_errors
-from code_chains.callbacks.redaction import strip_control_chars
+from code_chains.records.printable import strip_control_chars
 
 if TYPE_CHECKING:
     from code_chains.models.hub import HubFile

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +17,22 @@ import click
 
 from code_chains.apps.terminal.cli_options import echo, file_option, files_by_name, handle_errors
 from code_chains.errors import InputError
+from code_chains.records.printable import strip_control_chars
+from code_chains.storage.foreign import find_below, parse_json, read_lines
 
 if TYPE_CHECKING:
     from code_chains.executors import Executor
     from code_chains.receipts import Receipt
 
 _MAX_SECONDS, _MAX_MEMORY, _MAX_LISTED = 600.0, 4 << 30, 10
+_MARK, _MIN_COLUMNS, _MAX_LINES, _MAX_REASON_CHARS = "  | ", 20, 40, 68
+_VERDICT = re.compile(r"(?i)\b(?:same|different|unknown)\s*:")
+_REASONS = {
+    "different": "The program shows something else now.",
+    "unknown": "It could not be compared.",
+    "same": "The program shows the same again.",
+}
+"""The last line, where a reason is long or holds what could be taken for one: each is ours."""
 
 
 @click.command()
@@ -29,39 +43,53 @@ _MAX_SECONDS, _MAX_MEMORY, _MAX_LISTED = 600.0, 4 << 30, 10
 def verify(receipt: Path, answer_id: str | None, files: tuple[str, ...]) -> None:
     """Run the program of a RECEIPT again.
 
-    No model is asked; the last line says whether the program shows the same. Files that the program was given are passed
+    No model is asked. What was compared is listed, and what the receipt only claims; the last line says whether the program
+    shows the same. Files that the program was given are passed
     with --file; one of the same name beside the receipt is found. Each line of a results file of `code-chains run` has a
     receipt, too: pass the file, and --id.
 
     Example: code-chains verify receipt.json --file sales.csv
     """
-    from code_chains.arguments import resolve_executor
-    from code_chains.receipts import decoded, read_receipt, run_again
+    from code_chains.executors.registry import resolve_executor
+    from code_chains.receipts import read_receipt, run_again
 
-    text = decoded(receipt.read_bytes())
-    answers = _receipts_in(text)
-    if answer_id is not None or answers:
-        text = _receipt_of(answers, answer_id)
-    given = read_receipt(text)
+    answers = _receipts_in(receipt)
+    is_results = answer_id is not None or bool(answers)
+    given = read_receipt(_receipt_of(answers, answer_id) if is_results else receipt)
     found = {**_beside(given, receipt.parent), **_by_name_in(given, files)}
     language = given.language if given.language == "sql" else "strongest"
     with resolve_executor(language) as executor, _with_limits(executor, given) as limited:
         comparison = run_again(given, limited, files=found)
-    echo(f"Question: {given.question}")
-    echo(f"Answer: {given.answer or given.output.strip()}")
-    echo(f"Verdict then: {given.verdict.get('status', 'none')}: {given.verdict.get('reason', '')}")
-    click.echo(f"{comparison.status}: {comparison.reason}")
+    _say("Compared", "\n".join(comparison.compared))
+    _say("Claimed by the receipt, question", given.question)
+    _say("Claimed by the receipt, answer", given.answer)
+    _say("Claimed by the receipt, verdict", f"{given.verdict.get('status')}: {given.verdict.get('reason')}")
+    reason = " ".join(strip_control_chars(comparison.reason).split())
+    if len(reason) > _MAX_REASON_CHARS or _VERDICT.search(reason):
+        _say("Why", reason)
+        reason = _REASONS[comparison.status]
+    echo(f"{comparison.status}: {reason}")
     sys.exit(0 if comparison.status == "same" else 1)
+
+
+def _say(title: str, text: str) -> None:
+    """Print what others wrote, so that none of its lines can look like one of ours, however wide the terminal is."""
+    from rich.cells import chop_cells
+
+    width = max(_MIN_COLUMNS, shutil.get_terminal_size().columns - len(_MARK) - 1)
+    lines = strip_control_chars(text).expandtabs().splitlines()
+    parts = list(chain.from_iterable(chop_cells(line, width) for line in lines if line.strip()))
+    cut = [f"… and {len(parts) - _MAX_LINES} more lines"] if len(parts) > _MAX_LINES else []
+    echo("\n".join([f"{title}:", *(f"{_MARK}{part}" for part in [*parts[:_MAX_LINES], *cut])]))
 
 
 def _beside(receipt: Receipt, folder: Path) -> dict[str, Path]:
     """Return the files of a receipt that lie beside it, also in folders there."""
-    paths = {name: folder / name for name in receipt.files}
-    # Invariant: a receipt names no file outside of its own folder, and no link leads out of it.
-    root = folder.resolve()
-    return {
-        name: path for name, path in paths.items() if path.is_file() and path.resolve().is_relative_to(root)
-    }
+    found = dict[str, Path]()
+    for name in receipt.files:
+        with suppress(OSError):
+            found[name] = find_below(folder, name)
+    return found
 
 
 def _by_name_in(receipt: Receipt, files: tuple[str, ...]) -> dict[str, Path]:
@@ -88,16 +116,14 @@ def _with_limits(executor: Executor, receipt: Receipt) -> Executor:
     return executor.with_limits(replace(now, seconds=seconds, memory=memory))
 
 
-def _receipts_in(results: str) -> dict[str, object]:
+def _receipts_in(results: Path) -> dict[str, object]:
     """Return the receipts of a results file by the ids of their answers; empty if it is none."""
     receipts = dict[str, object]()
-    for line in filter(str.strip, results.splitlines()):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):  # A damaged line costs itself alone.
-            continue
-        if isinstance(record, dict) and isinstance(record.get("computed"), dict):
-            receipts.setdefault(str(record.get("id")), record["computed"].get("receipt"))
+    for _, line in read_lines(results):
+        with suppress(ValueError):  # A damaged line costs itself alone.
+            record = parse_json(line) if line.strip() else None
+            if isinstance(record, dict) and isinstance(record.get("computed"), dict):
+                receipts.setdefault(str(record.get("id")), record["computed"].get("receipt"))
     return receipts
 
 
@@ -105,6 +131,8 @@ def _receipt_of(receipts: Mapping[str, object], answer_id: str | None) -> str:
     """Return the receipt of one answer, as JSON."""
     if answer_id is not None and answer_id in receipts:
         return json.dumps(receipts[answer_id])
-    known = ", ".join(list(receipts)[:_MAX_LISTED]) or "none"
+    known = (
+        ", ".join(" ".join(name.split())[:_MAX_REASON_CHARS] for name in [*receipts][:_MAX_LISTED]) or "none"
+    )
     asked = "is a results file" if answer_id is None else f"has no answer with the id {answer_id!r}"
     raise InputError(f"The file {asked}. Pass --id with one of these: {known}.")

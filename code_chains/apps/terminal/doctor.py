@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from code_chains.callbacks.redaction import describe_error
-from code_chains.errors import CodeChainsError
+from code_chains.errors import CodeChainsError, ExecutorError
 from code_chains.executors import SandboxExecutor, WasmExecutor
 from code_chains.executors.strongest import strongest_level
 from code_chains.inputs import shortened
@@ -109,7 +109,10 @@ def _check_isolation(launcher: Any) -> Check:
 
 def _default(level: str) -> str:
     """Say so if chains run programs at a level below the strongest."""
-    return "; chains run programs here by default" if strongest_level() == level else ""
+    try:
+        return "; chains run programs here by default" if strongest_level() == level else ""
+    except ExecutorError as error:
+        return f"; {error}"
 
 
 def _check_webassembly() -> Check:

@@ -14,18 +14,18 @@ import nbformat
 
 from code_chains.apps.terminal import question_log
 from code_chains.apps.terminal.chat import LineReader
-from code_chains.arguments import resolve_executor
-from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.errors import CodeChainsError, InputError
+from code_chains.executors.registry import resolve_executor
 from code_chains.lessons.hints import hints_of
 from code_chains.lessons.lesson import Step
 from code_chains.lessons.notebook import to_notebook
-from code_chains.lessons.progress import Progress
+from code_chains.lessons.progress import Progress, open_store
 from code_chains.lessons.reading import read_lesson
 from code_chains.lessons.work import LOST_STATE, LearnerWork
 from code_chains.models import resolve_model
+from code_chains.records.printable import strip_control_chars
 from code_chains.storage.files import atomic_write
-from code_chains.storage.sqlite import SqliteStore
+from code_chains.storage.foreign import read_text
 
 _EXIT = {"/exit", "/quit", "/q", "exit", "quit"}
 _END = "."
@@ -108,7 +108,7 @@ class Learn:
 
     def _edit(self, path: str) -> None:
         if path:
-            self._keep(_read(Path(path).expanduser()))
+            self._keep(read_text(Path(path).expanduser()))
         elif sys.stdin.isatty():
             text = click.edit(self._work.code, extension=".py", editor=os.environ.get("EDITOR"))
             if text is None:
@@ -224,13 +224,6 @@ def _indented(text: str) -> str:
     return "".join(f"    {line}" for line in text.splitlines(keepends=True))
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{shlex.quote(str(path))} cannot be read: {error}.") from error
-
-
 @contextmanager
 def opened(
     path: Path,
@@ -250,8 +243,8 @@ def opened(
         say: Shows a text.
     """
     lesson = read_lesson(path)
-    store = SqliteStore(question_log.data_folder() / "lessons.sqlite")
-    with resolve_executor("strongest", lesson.limits) as executor, store:
+    kept = open_store(question_log.data_folder())
+    with resolve_executor("strongest", lesson.limits) as executor, kept as store:
         chosen = None if model is None else resolve_model(model, base_url=base_url)
         hints = hints_of(lesson, executor, chosen)
         work = LearnerWork(lesson, executor, Progress(store, lesson, learner), hints)

@@ -72,7 +72,7 @@ class QuestionLog:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or data_folder()
         self._store = SqliteStore(self._folder / "questions.sqlite", max_bytes=_MAX_LOG_BYTES)
-        self.memory: ConversationMemory = ConversationMemory(self._store)
+        self.memory: ConversationMemory = ConversationMemory(self._store, trusts_paths=True)
 
     def __enter__(self) -> Self:
         return self
