@@ -1,89 +1,127 @@
-"""The arguments of `create_code_chain`: checked, and resolved into the parts that they stand for."""
+"""The arguments of `create_code_chain`: one value that has them all, and what each may be given as."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Any
 
 from langchain_classic.base_memory import BaseMemory
+from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore, ByteStore
 from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 
-from code_chains.analysis.checks import resolve_checks
+from code_chains.analysis.checks import Check, resolve_checks
 from code_chains.callbacks.budget import Budget
 from code_chains.chains.validate import ValidateChain
-from code_chains.conversations.memory import ConversationMemory
-from code_chains.errors import ConfigurationError
-from code_chains.executors import (
-    BackendExecutor,
-    CloudExecutor,
-    EngineExecutor,
-    Executor,
-    Limits,
-    MontyExecutor,
-    ProcessExecutor,
-    SandboxExecutor,
-    SqlExecutor,
-    WasmExecutor,
-)
-from code_chains.executors.function import as_executor
-from code_chains.executors.remote.backend import SandboxProtocol, is_backend
-from code_chains.executors.strongest import strongest_executor
-from code_chains.executors.tools import check_takes_tools
+from code_chains.errors import ConfigurationError, UnknownArgumentError
+from code_chains.executors import Executor, Limits
 from code_chains.parts import Model, embedded
-from code_chains.retrieval.curated import curated_snippets
-from code_chains.retrieval.store import SnippetStore
-from code_chains.settings import Data, Language, Prompts, Snippets
-from code_chains.storage.sqlite import SqliteStore
+from code_chains.settings import Data, Language, Prompts, Snippets, SnippetsSource
+from code_chains.solvers import Solver
 from code_chains.toolbox import Toolbox
+from code_chains.verifiers import Verifier
 
-ExecutorName = Literal[
-    "strongest",
-    "sandbox",
-    "docker",
-    "podman",
-    "e2b",
-    "modal",
-    "daytona",
-    "monty",
-    "sql",
-    "wasm",
-    "none",
-]
-_EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
-    {
-        "strongest": strongest_executor,
-        "sandbox": SandboxExecutor,
-        "docker": partial(EngineExecutor, "docker"),
-        "podman": partial(EngineExecutor, "podman"),
-        "e2b": partial(CloudExecutor, "e2b"),
-        "modal": partial(CloudExecutor, "modal"),
-        "daytona": partial(CloudExecutor, "daytona"),
-        "monty": MontyExecutor,
-        "sql": SqlExecutor,
-        "wasm": WasmExecutor,
-        "none": ProcessExecutor,
-    }
-)
+if TYPE_CHECKING:
+    from code_chains.executors.remote.protocol_sandbox import SandboxProtocol
+    from code_chains.storage.sqlite import SqliteStore
+
+    GivenExecutor = str | Executor | SandboxProtocol | Callable[[str], Any]
+GivenTools = Toolbox | Sequence[BaseTool | Callable[..., Any]]
+GivenChecks = str | Check | Sequence[str | Check] | ValidateChain
+GivenMemory = BaseMemory | ByteStore | str | Path | bool
+GivenCache = ByteStore | str | Path | bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The arguments of `create_code_chain`, which documents them; solver, verifiers, language and the like as values.
+
+    Attributes:
+        named: The model as the user named it, for records.
+    """
+
+    model: str | Model
+    named: str | Model
+    executor: GivenExecutor
+    limits: Limits | None
+    checks: GivenChecks
+    solve: Solver
+    verify: Sequence[Verifier]
+    tools: GivenTools
+    snippets: Snippets
+    data: Data
+    answer_type: Any
+    language: Language
+    instructions: Prompts
+    interpret: bool
+    memory: GivenMemory
+    cache: GivenCache
+    budget: Budget | None
+
+
+KEYWORDS: tuple[str, ...] = tuple(field.name for field in fields(Settings) if field.name != "named")
+_ELSEWHERE = {
+    "approve": "checks=ValidateChain(approve=…), or tools=Toolbox([…], approve=…)",
+    "callbacks": "them to chain.with_config(callbacks=…)",
+    "fallback_models": 'solve=Escalate(["openai:gpt-5"])',
+    "iterate": "solve=Iterate()",
+    "judge": "verify=[Judge()]",
+    "learn": "snippets=Snippets(FOLDER, learn=True)",
+    "llm": "model=…",
+    "max_attempts": "solve=Repair(attempts=…)",
+    "max_iterations": "solve=Repair(attempts=…), or solve=Iterate(cells=…)",
+    "metadata": "it to chain.with_config(metadata=…)",
+    "name": "it to chain.with_config(run_name=…)",
+    "plan": "solve=Plan()",
+    "profile": "data=Data(profile=…)",
+    "prompt": "instructions=…, or instructions=Prompts(generate=…)",
+    "prompts": "instructions=Prompts(generate=…)",
+    "retriever": "snippets=…",
+    "retries": "solve=Repair(attempts=…); for errors of a provider a model with max_retries=…",
+    "samples": "solve=Repair(samples=…)",
+    "schema_only": "data=Data(schema_only=True)",
+    "tags": "them to chain.with_config(tags=…)",
+    "temperature": "a model that has it, e.g. init_chat_model(NAME, temperature=0)",
+    "timeout": "limits=Limits(seconds=…) for programs; for a provider a model with timeout=…",
+    "translate": 'language=Language("auto", translate=True)',
+    "verbose": "a callback, e.g. StdOutCallbackHandler(), to chain.with_config(callbacks=[…])",
+    "write_tests": "verify=[GeneratedTests()]",
+}
+"""What to pass for arguments of earlier versions and of LangChain's agents and chains."""
+
+
+def check_names(names: Collection[str]) -> None:
+    """Raise for a name that is not an argument of `create_code_chain`.
+
+    Raises:
+        ConfigurationError: It is not one; the message names what to pass.
+    """
+    for name in names:
+        if name not in KEYWORDS:
+            near = get_close_matches(name, KEYWORDS, n=1)
+            remedy = _ELSEWHERE.get(name) or (f"{near[0]}=…" if near else f"only {', '.join(KEYWORDS)}")
+            raise UnknownArgumentError(name, remedy)
+
+
 _HISTORY_KEYS = {"history", "chat_history"}
 PACKAGE_PREFIX = "package:"
 """What precedes the name of an installed package whose references are the snippets."""
 
 
-def check_memory(memory: object, data: Data) -> None:
+def check_memory(memory: GivenMemory, data: Data) -> None:
     """Raise if a model of the memory would see what `schema_only` keeps from models."""
     if data.schema_only and _may_ask_model(memory):
         because = "with schema_only a memory that summarizes would see the data"
         raise ConfigurationError("memory", memory, "a ConversationMemory without summarize=", because=because)
 
 
-def check_answer_type(answer_type: object, executor: Executor) -> None:
+def check_answer_type(answer_type: Any, executor: Executor) -> None:
     """Raise if there is a type, and the executor does not return values."""
     if answer_type is not None and not executor.returns_values:
         because = f"{type(executor).__name__} does not return values"
@@ -91,20 +129,20 @@ def check_answer_type(answer_type: object, executor: Executor) -> None:
         raise ConfigurationError("answer_type", answer_type, remedy, because=because)
 
 
-def check_budget(budget: object) -> None:
+def check_budget(budget: Budget | None) -> None:
     """Raise unless a budget is one."""
     if budget is not None and not isinstance(budget, Budget):
         raise ConfigurationError("budget", budget, "a Budget, e.g. Budget(tokens=10_000)")
 
 
-def resolve_data(data: object) -> Data:
+def resolve_data(data: Data) -> Data:
     """Return what models are told of data."""
     if not isinstance(data, Data):
         raise ConfigurationError("data", data, "a Data, e.g. Data(schema_only=True)")
     return data
 
 
-def resolve_language(language: object) -> Language:
+def resolve_language(language: str | Language) -> Language:
     """Return the language of answers."""
     if isinstance(language, str):
         return Language(language)
@@ -113,20 +151,18 @@ def resolve_language(language: object) -> Language:
     return language
 
 
-def resolve_prompts(instructions: object) -> Prompts:
+def resolve_prompts(instructions: str | Prompts) -> Prompts:
     """Return what models are told besides the question."""
-    if isinstance(instructions, Prompts):
-        return instructions
-    return Prompts(cast("str", instructions))  # Which checks it.
+    return instructions if isinstance(instructions, Prompts) else Prompts(instructions)
 
 
-def resolve_validate(checks: object, executor: Executor, toolbox: Toolbox | None) -> ValidateChain:
+def resolve_validate(checks: GivenChecks, executor: Executor, toolbox: Toolbox | None) -> ValidateChain:
     """Return the chain of the static checks, for programs of an executor with its tools.
 
     Raises:
         ConfigurationError: There is no such policy, or it reads another language.
     """
-    validate = checks if isinstance(checks, ValidateChain) else ValidateChain(cast("str", checks))
+    validate = checks if isinstance(checks, ValidateChain) else ValidateChain(checks)
     policy = validate.checks
     if executor.language != "python":
         if policy == resolve_checks("strict"):
@@ -143,28 +179,37 @@ def resolve_validate(checks: object, executor: Executor, toolbox: Toolbox | None
     return validate.model_copy(update=own)
 
 
-def resolve_snippets(
-    snippets: object, chat_model: Model, executor: Executor
-) -> tuple[VectorStore | Runnable[str, list[Document]] | None, Snippets]:
-    """Return where examples for the model come from, and how; None for none.
+Source = VectorStore | Runnable[str, list[Document]]
+"""Where examples for the model are searched."""
+
+
+def as_snippets(snippets: SnippetsSource | Snippets) -> Snippets:
+    """Return the value that `snippets=` stands for."""
+    return snippets if isinstance(snippets, Snippets) else Snippets(snippets)
+
+
+def open_snippets(snippets: Snippets, chat_model: Model, executor: Executor) -> Source | None:
+    """Return where examples for the model come from; None for none.
 
     Raises:
         ConfigurationError: There is no such source, or nothing can be added to it.
     """
-    value = snippets if isinstance(snippets, Snippets) else Snippets(cast("bool", snippets))
-    store = _open_snippets(value.source, chat_model, executor)
-    if value.learn and (value.source is True or not isinstance(store, SnippetStore)):
+    if snippets.source is False and not snippets.learn:
+        return None
+    from code_chains.retrieval.store import SnippetStore
+
+    source = _open_source(snippets.source, chat_model, executor)
+    if snippets.learn and (snippets.source is True or not isinstance(source, SnippetStore)):
         because = "verified programs are added to the snippets"
         remedy = "a SnippetStore or a folder as its source"
         raise ConfigurationError("Snippets.learn", True, remedy, because=because)
-    return store, value
+    return source
 
 
-def _open_snippets(
-    source: object, chat_model: Model, executor: Executor
-) -> VectorStore | Runnable[str, list[Document]] | None:
-    if source is False or source is None:
-        return None
+def _open_source(source: SnippetsSource, chat_model: Model, executor: Executor) -> Source | None:
+    from code_chains.retrieval.curated import curated_snippets
+    from code_chains.retrieval.store import SnippetStore
+
     if source is True:
         weights = embedded(chat_model)  # Curated ones harm a model that copies them.
         return curated_snippets() if weights is None or weights.learns_from_examples else None
@@ -176,8 +221,8 @@ def _open_snippets(
         return store
     if isinstance(source, str | Path):
         return SnippetStore.open(source)
-    if isinstance(source, VectorStore | Runnable):
-        return source
+    if source is False or source is None or isinstance(source, VectorStore | Runnable):
+        return source or None
     raise ConfigurationError(
         "snippets",
         source,
@@ -185,7 +230,7 @@ def _open_snippets(
     )
 
 
-def resolve_cache(cache: object) -> ByteStore | None:
+def resolve_cache(cache: GivenCache | None) -> ByteStore | None:
     """Return the store of answers; None without a cache."""
     if cache is None or cache is False:
         return None
@@ -200,25 +245,33 @@ def answers_store(path: str | Path | None = None) -> SqliteStore:
     """Return the store of answers, for 30 days and up to 256 MB; by default in the user's cache."""
     from platformdirs import user_cache_path
 
+    from code_chains.storage.sqlite import SqliteStore
+
     return SqliteStore(
         path or user_cache_path("code_chains") / "answers.sqlite", ttl=30 * 86_400, max_bytes=256 << 20
     )
 
 
-def _may_ask_model(memory: object) -> bool:
+def _may_ask_model(memory: GivenMemory) -> bool:
     """Return whether a memory may have a model read the conversation, as those that summarize do."""
+    from code_chains.conversations.memory import ConversationMemory
+
     if isinstance(memory, ConversationMemory):
         return memory.summarize is not None
     return isinstance(memory, BaseMemory)
 
 
-def resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
+def resolve_memory(memory: GivenMemory | None, answer_key: str) -> BaseMemory | None:
     """Return the memory of conversations; None for none."""
+    from code_chains.conversations.memory import ConversationMemory
+
     if memory is None or memory is False:
         return None
     if memory is True:
         return ConversationMemory()
     if isinstance(memory, str | Path):
+        from code_chains.storage.sqlite import SqliteStore
+
         return ConversationMemory(SqliteStore(memory))
     if isinstance(memory, BaseStore):
         return ConversationMemory(memory)
@@ -235,16 +288,21 @@ def resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
             name: key for name, key in keys.items() if getattr(memory, name, key) not in (key, "output")
         }
         return memory.model_copy(update=missing) if missing else memory
-    raise ConfigurationError(
-        "memory",
-        memory,
-        "True, a path, a ByteStore, or a LangChain memory, e.g. ConversationMemory(SqliteStore(path))",
-    )
+    raise ConfigurationError("memory", memory, _other_memory(memory))
 
 
-def resolve_tools(tools: object, executor: Executor) -> Toolbox | None:
+def _other_memory(given: object) -> str:
+    """Return what to pass in place of something that is no memory."""
+    if isinstance(given, BaseChatMessageHistory):
+        return 'it to RunnableWithMessageHistory(chain, …, output_messages_key="answer"), around the chain'
+    return "True, a path, a ByteStore, or a LangChain memory, e.g. ConversationMemory(SqliteStore(path))"
+
+
+def resolve_tools(tools: GivenTools, executor: Executor) -> Toolbox | None:
     """Return the tools that programs of an executor may call; None without any."""
-    toolbox = tools if isinstance(tools, Toolbox) else Toolbox(cast("Sequence[BaseTool]", tools))
+    from code_chains.executors.tools import check_takes_tools
+
+    toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     if not toolbox:
         if toolbox.approve is not None:
             raise ConfigurationError(
@@ -253,25 +311,3 @@ def resolve_tools(tools: object, executor: Executor) -> Toolbox | None:
         return None
     check_takes_tools(executor)
     return toolbox
-
-
-def resolve_executor(executor: object, limits: Limits | None = None) -> Executor:
-    """Return an executor, or the one that a name, a function or a sandbox stands for."""
-    if not is_backend(executor):
-        executor = as_executor(executor)
-    if isinstance(executor, Executor):
-        if limits is not None:
-            raise ConfigurationError(
-                "limits", limits, "limits= to the executor", because="an Executor has its own"
-            )
-        return executor
-    if isinstance(executor, str) and executor in _EXECUTORS:
-        return _EXECUTORS[executor](limits=limits)
-    if is_backend(executor):
-        return BackendExecutor(cast("SandboxProtocol", executor), limits=limits)
-    names = ", ".join(f'"{name}"' for name in _EXECUTORS)
-    raise ConfigurationError(
-        "executor",
-        executor,
-        f"one of {names} (protects nothing), an Executor, a function of the code or a sandbox of LangChain's protocol",
-    )

@@ -8,22 +8,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Self
 
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field, PrivateAttr, create_model, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, create_model, field_validator, model_validator
 
+from code_chains.analysis.work import is_brief
 from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import UsageMeter
-from code_chains.chains.answer_value import find_value, format_value
 from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
-from code_chains.chains.tools import MAX_CHARS, QUESTION_DESCRIPTION, Question
 from code_chains.conversing import ConversingChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors import Executor, Limits
+from code_chains.executors.inputs import files_on_disk
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.runner import Closing
 from code_chains.executors.waiting import drive
-from code_chains.inputs import Paste, files_on_disk, files_with, find_data, shortened
-from code_chains.options import OPTIONS, chosen_options
+from code_chains.inputs import Paste, files_with, find_data, shortened
+from code_chains.options import OPTIONS, check_fields, chosen_options, from_fields
 from code_chains.question import (
     add_handlers,
     checked_inputs,
@@ -32,16 +32,19 @@ from code_chains.question import (
     user_code_inputs,
     warm_up,
 )
-from code_chains.receipts import create_receipt
 from code_chains.verification.values.answer_types import AnswerType
 
 if TYPE_CHECKING:
     from code_chains.state import CodeChunk, CodeResult
 
+QUESTION_DESCRIPTION = (
+    "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
+    "guessed: arithmetic, dates, text, tables, statistics, simulations, plots."
+)
+"""What models are told of a chain that answers questions."""
+_MAX_TEXT_CHARS = 20_000
 _OWN_OPTIONS = tuple(name for name in OPTIONS if name != "budget")
 """Options that are fields of a chain for `configurable_fields` alone."""
-_MAX_INLINE_CHARS = 2000
-"""Characters of a question up to which looking for data in it is faster than starting a thread."""
 
 
 class CodeChain(ConversingChain, Closing):
@@ -116,6 +119,11 @@ class CodeChain(ConversingChain, Closing):
         ) -> AsyncIterator[CodeChunk]:
             """Like `stream`."""
 
+    @field_validator("budget", mode="before")
+    @classmethod
+    def _read_budget(cls, budget: Any) -> Any:
+        return from_fields("budget", budget)
+
     @model_validator(mode="after")
     def _name_agent(self) -> Self:
         """Let tracers know that runs of this chain answer questions; a program of a user is none."""
@@ -144,6 +152,15 @@ class CodeChain(ConversingChain, Closing):
     def _select_outputs(self, chunk: State) -> State:
         language = {"answer_language": chunk["language"]} if "language" in chunk else {}
         return {**super()._select_outputs(chunk), **language}
+
+    def configurable_fields(self, **fields: Any) -> Any:
+        """Return the chain with options that a config may set, by names of one's own.
+
+        Raises:
+            ConfigurationError: A field is no option of a question.
+        """
+        check_fields(fields)
+        return super().configurable_fields(**fields)
 
     def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
         """Return the keys it adds, with their types; that of the value is the `answer_type`."""
@@ -202,7 +219,7 @@ class CodeChain(ConversingChain, Closing):
             ),
         }
         yield RunFunction(import_ahead, None, config, inline=import_ahead.cache_info().currsize > 0)
-        inline = len(str(values["query"])) < _MAX_INLINE_CHARS
+        inline = is_brief(str(values["query"]))
         paste = (yield RunFunction(find_data, values, config, inline=inline)) if self.find_data else None
         # Bytes and open files are written once, for all stages.
         with files_on_disk(files_with(values, paste)) as files:
@@ -215,6 +232,8 @@ class CodeChain(ConversingChain, Closing):
                 yield from run_stages(values)
 
     def _run_stages(self, values: State, config: Config, meter: UsageMeter) -> Flow:
+        from code_chains.receipts import create_receipt
+
         values = dict(values)
         paste: Paste | None = values.pop("paste")
         question = values["query"]
@@ -225,6 +244,8 @@ class CodeChain(ConversingChain, Closing):
             }
         outcome = yield from super()._flow(values, config)
         if self.answer_type is not None:
+            from code_chains.chains.answer_value import find_value
+
             yield {"value": (yield RunFunction(find_value, {**values, **outcome}, config))}
         if self.find_data:
             yield {"pasted": list(paste.found) if paste else []}
@@ -317,14 +338,18 @@ class CodeChain(ConversingChain, Closing):
         `state.from_json(message.artifact)` rebuilds the records: `["execution"].artifacts` has the plots and
         files. A `session_id` in the `configurable` of the agent's config names the conversation.
         """
+        from code_chains.chains.tools import Question
+
         arguments = args_schema if args_schema or arg_types else Question
         return super().as_tool(arguments, name=name, description=description, arg_types=arg_types)
 
     def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
+        from code_chains.chains.answer_value import format_value
+
         text, verdict = str(outcome.get("answer", outcome["output"])), outcome["verdict"]
         if self.answer_type is not None and verdict.ok:
             text += f"\n\nValue: {format_value(outcome['value'], self.answer_type)}"
-        return f"{shortened(text, MAX_CHARS)}\n\n({verdict.status}: {verdict.reason})"
+        return f"{shortened(text, _MAX_TEXT_CHARS)}\n\n({verdict.status}: {verdict.reason})"
 
     def drain(self, seconds: float = 30.0) -> bool:
         """Shut down gracefully: refuse further questions, wait for running ones, and close.

@@ -11,10 +11,8 @@ from typing import Any
 from langchain_core.runnables import ensure_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec
 
-from code_chains.chains import CachedChain, StreamingSequentialChain
-from code_chains.chains.base import Config, Flow, RunFunction, State
+from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingSequentialChain
 from code_chains.chains.execute import commit
-from code_chains.conversations.inventory import ainventory, inventory, names_in
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversation, Conversations
 from code_chains.errors import CodeChainsError, ConfigurationError, SessionError
@@ -112,6 +110,8 @@ class ConversingChain(StreamingSequentialChain):
         self, conversations: Conversations, values: State, config: Config, answer: Callable[[State], Flow]
     ) -> Flow:
         """Answer with the history and in the state of the conversation; both are unchanged unless the turn succeeds."""
+        from code_chains.conversations.inventory import ainventory, inventory, names_in
+
         name, memory = values["session_id"], self.memory
         # Tests run a program alone; once it is accepted it runs here as well, as later turns build on it.
         own, is_tested = values.get("session") is not None, bool(expectations_of(values))
@@ -145,7 +145,9 @@ class ConversingChain(StreamingSequentialChain):
                     "session": conversation.session,
                     "session_variables": "\n".join([described, *lost]).strip(),
                 }
-                if own_memory is not None and any(isinstance(chain, CachedChain) for chain in self.chains):
+                if own_memory is not None and any(
+                    "session_state" in getattr(chain, "optional_keys", ()) for chain in self.chains
+                ):
                     state = partial(own_memory.state, name)
                     inputs["session_state"] = yield RunFunction(state, turns(), config)
                 yield {"notes": conversation.lost}

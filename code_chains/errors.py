@@ -31,6 +31,15 @@ BudgetLimit = Literal["usd", "tokens", "model_calls", "tool_calls", "seconds", "
 """What a `Budget` limits."""
 
 
+def brief(value: object) -> str:
+    """Return a value as a message shows it: on one line, and shortened."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):  # An integer with thousands of digits, or lists within lists.
+        shown = f"a value of type {type(value).__name__}"
+    return shown if len(shown) <= _MAX_VALUE_CHARS else shown[: _MAX_VALUE_CHARS - 3] + "..."
+
+
 class CodeChainsError(Exception):
     """The root of the exceptions of this library."""
 
@@ -51,14 +60,27 @@ class ConfigurationError(CodeChainsError, ValueError):
     argument: str
     remedy: str
     value: object
+    because: str = ""
 
     def __init__(self, argument: str, value: object, remedy: str, *, because: str = "") -> None:
         self.argument, self.value, self.remedy = argument, value, remedy
-        shown = repr(value)
-        if len(shown) > _MAX_VALUE_CHARS:
-            shown = shown[: _MAX_VALUE_CHARS - 3] + "..."
+        shown = brief(value)
+        self.because = because
         cause = f": {because}" if because else ""
         super().__init__(f"Invalid {argument}={shown}{cause}. Pass {remedy}.")
+
+
+class UnknownArgumentError(ConfigurationError, TypeError):
+    """An argument does not exist.
+
+    Args:
+        argument: Its name.
+        remedy: What to pass instead, as the end of the sentence "Pass …".
+    """
+
+    def __init__(self, argument: str, remedy: str) -> None:
+        self.argument, self.remedy, self.value = argument, remedy, None
+        Exception.__init__(self, f"There is no argument {argument!r}. Pass {remedy}.")
 
 
 class MissingExtraError(ConfigurationError):

@@ -4,79 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
-from langchain_classic.base_memory import BaseMemory
+from langchain_core.runnables import Runnable
 from langchain_core.stores import ByteStore
-from langchain_core.tools import BaseTool
 
-from code_chains.analysis.checks import Check
+from code_chains import chains
 from code_chains.arguments import (
-    ExecutorName,
+    GivenCache,
+    GivenChecks,
+    GivenMemory,
+    GivenTools,
+    Settings,
+    Source,
+    as_snippets,
     check_answer_type,
     check_budget,
     check_memory,
+    check_names,
+    open_snippets,
     resolve_cache,
     resolve_data,
-    resolve_executor,
     resolve_language,
     resolve_memory,
     resolve_prompts,
-    resolve_snippets,
     resolve_tools,
     resolve_validate,
 )
 from code_chains.callbacks.budget import Budget
-from code_chains.chains import (
-    CachedChain,
-    InterpretChain,
-    LanguageChain,
-    LearnChain,
-    ProfileChain,
-    RetrieveChain,
-    StreamingSequentialChain,
-    TranslateChain,
-    ValidateChain,
-)
-from code_chains.chains.base import Chain, State
-from code_chains.chains.retrieve import MIN_CURATED_SCORE
-from code_chains.chains.user_code import user_code_chains
+from code_chains.chains.base import Chain, State, StreamingSequentialChain
+from code_chains.chains.detect_language import LanguageChain
+from code_chains.chains.execute import user_code_chains
+from code_chains.chains.validate import ValidateChain
 from code_chains.code_chain import CodeChain
-from code_chains.conversations.sessions import open_conversations
 from code_chains.errors import check_bool
 from code_chains.executors import Executor, Limits
-from code_chains.executors.remote.backend import SandboxProtocol
+from code_chains.executors.registry import resolve_executor
 from code_chains.parts import Model, Parts
-from code_chains.retrieval.store import SnippetStore
 from code_chains.settings import Data, Language, Prompts, Snippets, SnippetsSource
-from code_chains.solvers import Repair, Solver, resolve_solver
+from code_chains.solvers import Plan, Repair, Solver, resolve_solver
 from code_chains.state import Verdict
-from code_chains.toolbox import Toolbox
-from code_chains.verification.values.answer_types import AnswerType
-from code_chains.verifiers import Verifier, doubting_first, resolve_verifiers
+from code_chains.verifiers import Verifier, resolve_verifiers, with_defaults
+
+if TYPE_CHECKING:
+    from code_chains.arguments import GivenExecutor
+    from code_chains.retrieval.store import SnippetStore
 
 __all__ = ["CodeChain", "create_code_chain"]
+_P = ParamSpec("_P")
 
 
+def _with_known_names(create: Callable[_P, CodeChain]) -> Callable[_P, CodeChain]:
+    """Let a function name what to pass for a keyword that it does not have."""
+
+    @wraps(create)
+    def call(*args: _P.args, **given: _P.kwargs) -> CodeChain:
+        check_names(given)
+        return create(*args, **given)
+
+    return call
+
+
+@_with_known_names
 def create_code_chain(
     model: str | Model,
     *,
-    executor: ExecutorName | Executor | SandboxProtocol | Callable[[str], Any] = "strongest",
+    executor: GivenExecutor = "strongest",
     limits: Limits | None = None,
-    checks: str | Check | Sequence[Check] | ValidateChain = "standard",
+    checks: GivenChecks = "standard",
     solve: Solver | Chain = Repair(),  # noqa: B008 - It is frozen.
     verify: Sequence[Verifier | Chain | Callable[[State], Verdict | None]] = (),
-    tools: Toolbox | Sequence[BaseTool | Callable[..., Any]] = (),
+    tools: GivenTools = (),
     snippets: SnippetsSource | Snippets = False,
     data: Data = Data(),  # noqa: B008 - It is frozen.
     answer_type: Any = None,
     language: str | Language = "auto",
     instructions: str | Prompts = "",
     interpret: bool = True,
-    memory: BaseMemory | ByteStore | str | Path | bool = True,
-    cache: ByteStore | str | Path | bool = False,
+    memory: GivenMemory = True,
+    cache: GivenCache = False,
     budget: Budget | None = None,
 ) -> CodeChain:
     """Assemble a chain that answers questions with executed code.
@@ -117,7 +124,7 @@ def create_code_chain(
         memory: Where conversations (questions with a `session_id`) are stored: True for this process's
             memory, a path for a persistent SQLite file, a `ByteStore`, a `ConversationMemory`, any classic
             LangChain memory, or False.
-        cache: Where verified answers are cached: True for the user's cache folder, a path for an SQLite file,
+        cache: Where answers are cached, verified or not: True for the user's cache folder, a path for an SQLite file,
             or a `ByteStore`. See `CachedChain` for what counts as the same question.
         budget: Limits on spending over the whole life of the chain: once one is reached, every later question ends at
             once. `Budget(…, per="question")` limits each question instead.
@@ -140,102 +147,163 @@ def create_code_chain(
         ...     chain.invoke({"query": "What is the sum of the numbers from 1 to 5?"})["answer"]
         'It is 15.'
     """
-    return _assemble(dict(locals()), model)
-
-
-def _assemble(given: Mapping[str, Any], name: str | Model) -> CodeChain:
-    """Return the chain of these arguments; its model is recorded under a name."""
-    executor, interpret, budget = given["executor"], given["interpret"], given["budget"]
     check_budget(budget)
     check_bool("interpret", interpret)
-    data = resolve_data(given["data"])
-    solver, verifiers = resolve_solver(given["solve"]), resolve_verifiers(given["verify"])
-    spoken, prompts = resolve_language(given["language"]), resolve_prompts(given["instructions"])
-    check_memory(given["memory"], data)
-    run_executor = resolve_executor(executor, given["limits"])
-    toolbox = resolve_tools(given["tools"], run_executor)
-    validate = resolve_validate(given["checks"], run_executor, toolbox)
-    answer_type = given["answer_type"]
-    check_answer_type(answer_type, run_executor)
+    settings = Settings(
+        model=model,
+        named=model,
+        executor=executor,
+        limits=limits,
+        checks=checks,
+        solve=resolve_solver(solve),
+        verify=resolve_verifiers(verify),
+        tools=tools,
+        snippets=as_snippets(snippets),
+        data=resolve_data(data),
+        answer_type=answer_type,
+        language=resolve_language(language),
+        instructions=resolve_prompts(instructions),
+        interpret=interpret,
+        memory=memory,
+        cache=cache,
+        budget=budget,
+    )
+    return _assemble(settings)
+
+
+def _assemble(settings: Settings) -> CodeChain:
+    """Return the chain of these settings."""
+    from code_chains.conversations.sessions import open_conversations
+    from code_chains.verification.values.answer_types import AnswerType
+
+    data, prompts, snippets = settings.data, settings.instructions, settings.snippets
+    check_memory(settings.memory, data)
+    executor = resolve_executor(settings.executor, settings.limits)
+    toolbox = resolve_tools(settings.tools, executor)
+    validate = resolve_validate(settings.checks, executor, toolbox)
+    check_answer_type(settings.answer_type, executor)
     parts = Parts(
-        given["model"],
-        run_executor,
+        settings.model,
+        executor,
         validate,
         toolbox,
-        verifiers,
+        settings.verify,
         generate_options=prompts.options("generate"),
-        sanity_checks=run_executor.language == "python" and bool(validate.checks),
+        sanity_checks=executor.language == "python" and bool(validate.checks),
         schema_only=data.schema_only,
-        starts_model=not given["cache"],  # A cached answer needs no weights.
+        words=prompts.words,
+        starts_model=not settings.cache,  # A cached answer needs no weights.
     )
-    solver.check(parts)
-    for verifier in verifiers:
+    settings.solve.check(parts)
+    for verifier in settings.verify:
         verifier.check(parts)
-    parts.name_model(name, parts.model)
-    parts.verifiers = doubting_first(verifiers)
-    store, shown = resolve_snippets(given["snippets"], parts.model, run_executor)
-    parts.references = store if isinstance(store, SnippetStore) else None
-    answers = resolve_cache(given["cache"])
-    stages: list[Chain] = [LanguageChain(spoken.name)]
-    if spoken.translate:
-        stages.append(TranslateChain(model=parts.model))
-    if store is not None:
-        # Invariant: curated ones fit, or are not shown, as models copy them.
-        min_score = MIN_CURATED_SCORE if shown.source is True else None
-        stages.append(RetrieveChain(store, min_score=min_score))
-    if data.profile:
-        stages.append(ProfileChain(run_executor))
-    stages += filter(None, [verifier.before(parts) for verifier in verifiers])
-    stages.append(solver.build_verified(parts))
-    if shown.learn and isinstance(store, SnippetStore):
-        stages.append(LearnChain(store=store))
-    if interpret:
-        stages.append(InterpretChain(model=parts.model, models=parts.models, **prompts.options("interpret")))
-    stages = _with_cache(stages, answers, run_executor)
-    kept = {
-        **given,
-        "model": parts.model,
-        "executor": run_executor,
-        "limits": None,
-        "cache": answers,
-        "memory": False,
-        "checks": validate,
-        "solve": solver,
-        "snippets": shown if shown.source is True else replace(shown, source=store or False),
-    }
+    parts.name_model(settings.named, parts.model)
+    parts.verifiers = with_defaults(settings.verify)
+    source = open_snippets(snippets, parts.model, executor)
+    parts.references = _references(source)
+    answers = resolve_cache(settings.cache)
+    stages = _with_cache(_stages(settings, parts, source), answers, executor)
+    resolved = replace(
+        settings,
+        model=parts.model,
+        executor=executor,
+        limits=None,
+        cache=answers or False,
+        memory=False,
+        checks=validate,
+        snippets=snippets if snippets.source is True else replace(snippets, source=source or False),
+    )
     return CodeChain(
         chains=stages,
         input_variables=["query"],
         # Invariant: no output is an input of the next question, to which a graph or an app may pass the whole state.
         output_variables=[key for key in _public_keys(stages) if key not in ("language", "context")],
-        executor=run_executor,
-        owned_executor=None if run_executor is executor else run_executor,
-        memory=resolve_memory(given["memory"], "answer" if interpret else "output"),
-        budget=budget,
+        executor=executor,
+        owned_executor=None if executor is settings.executor else executor,
+        memory=resolve_memory(settings.memory, "answer" if settings.interpret else "output"),
+        budget=settings.budget,
         schema_only=data.schema_only,
-        answer_type=None if answer_type is None else AnswerType(answer_type),
-        find_data=data.paste and run_executor.language == "python",
-        conversations=open_conversations(run_executor),
+        answer_type=None if settings.answer_type is None else AnswerType(settings.answer_type),
+        find_data=data.paste and executor.language == "python",
+        conversations=open_conversations(executor),
         model_name=next(iter(parts.models)),
-        rebuild=partial(_rebuilt, kept, name),
-        user_code_chains=user_code_chains(
-            validate.model_copy(update={"approve": None}), run_executor, toolbox
-        ),
+        rebuild=partial(_rebuilt, resolved),
+        user_code_chains=user_code_chains(validate.model_copy(update={"approve": None}), executor, toolbox),
     )
 
 
-def _rebuilt(kept: Mapping[str, Any], name: str | Model, options: Mapping[str, Any]) -> CodeChain:
-    """Return a chain that differs from another one in some options."""
-    given = {**kept, **options}
+def _stages(settings: Settings, parts: Parts, source: Source | None) -> list[Chain]:
+    """Return the chains of a question, in order."""
+    stages: list[Chain] = [LanguageChain(settings.language.name)]
+    # Curated snippets are hints of methods, which are not worth a call.
+    has_own = settings.snippets.source is not True and _searches_by_text(source)
+    if settings.language.translate or isinstance(settings.solve, Plan) or has_own:
+        stages.append(chains.CondenseChain(model=parts.model))
+    if settings.language.translate:
+        stages.append(chains.TranslateChain(model=parts.model))
+    if source is not None:
+        stages.append(_retrieve(source, is_curated=settings.snippets.source is True))
+    if settings.data.profile:
+        stages.append(chains.ProfileChain(parts.executor))
+    stages += filter(None, [verifier.before(parts) for verifier in settings.verify])
+    stages.append(settings.solve.build_verified(parts))
+    if settings.snippets.learn and parts.references is not None:
+        stages.append(chains.LearnChain(store=parts.references))
+    if settings.interpret:
+        options = settings.instructions.options("interpret")
+        stages.append(chains.InterpretChain(model=parts.model, models=parts.models, **options))
+    return stages
+
+
+def _searches_by_text(source: Source | None) -> bool:
+    """Return whether a source is asked with the question alone, which it does not understand in its conversation."""
+    if source is None:
+        return False
+    from code_chains.chains.retrieve import takes_history
+
+    return not (isinstance(source, Runnable) and takes_history(source))
+
+
+def _retrieve(source: Source, *, is_curated: bool) -> Chain:
+    """Return the chain that retrieves examples."""
+    from code_chains.chains.retrieve import MIN_CURATED_SCORE, RetrieveChain
+
+    # Invariant: curated ones fit, or are not shown, as models copy them.
+    return RetrieveChain(source, min_score=MIN_CURATED_SCORE if is_curated else None)
+
+
+def _references(source: Source | None) -> SnippetStore | None:
+    """Return where to look up how functions are called."""
+    if source is None:
+        return None
+    from code_chains.retrieval.store import SnippetStore
+
+    return source if isinstance(source, SnippetStore) else None
+
+
+def _rebuilt(settings: Settings, options: Mapping[str, Any]) -> CodeChain:
+    """Return a chain that differs from another one in the options of a question."""
+    changed = settings
+    if "language" in options:
+        changed = replace(changed, language=resolve_language(options["language"]))
+    if "instructions" in options:
+        changed = replace(changed, instructions=resolve_prompts(options["instructions"]))
+    if "verify" in options:
+        changed = replace(changed, verify=resolve_verifiers(options["verify"]))
+    if "budget" in options:
+        check_budget(options["budget"])
+        changed = replace(changed, budget=options["budget"])
     if "max_attempts" in options:
-        given["solve"] = kept["solve"].with_attempts(options["max_attempts"])
+        changed = replace(changed, solve=settings.solve.with_attempts(options["max_attempts"]))
     if "limits" in options:
-        given |= {"executor": kept["executor"].with_limits(options["limits"]), "limits": None}
-    validate, approve = given["checks"], options.get("approve", kept["checks"].approve)
-    if not isinstance(validate, ValidateChain) or "approve" in options:
-        checks = validate.checks if isinstance(validate, ValidateChain) else validate
-        given["checks"] = ValidateChain(checks, approve=approve)
-    return _assemble(given, name)
+        assert isinstance(settings.executor, Executor)
+        changed = replace(changed, executor=settings.executor.with_limits(options["limits"]))
+    checks = options.get("checks", settings.checks)
+    if not isinstance(checks, ValidateChain) or "approve" in options:
+        policy = checks.checks if isinstance(checks, ValidateChain) else checks
+        was = settings.checks.approve if isinstance(settings.checks, ValidateChain) else None
+        checks = ValidateChain(policy, approve=options.get("approve", was))
+    return _assemble(replace(changed, checks=checks))
 
 
 def _with_cache(stages: list[Chain], answers: ByteStore | None, executor: Executor) -> list[Chain]:
@@ -246,7 +314,7 @@ def _with_cache(stages: list[Chain], answers: ByteStore | None, executor: Execut
     inner = StreamingSequentialChain(
         chains=stages, input_variables=["query"], output_variables=added, name="answer"
     )
-    return [CachedChain(inner, store=answers, repeatable=executor.is_repeatable)]
+    return [chains.CachedChain(inner, store=answers, repeatable=executor.is_repeatable)]
 
 
 def _public_keys(stages: Sequence[Chain]) -> list[str]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from inspect import signature
 from typing import Any
 
 from langchain_core.runnables import ensure_config
 
-from code_chains.errors import InputError
+from code_chains.callbacks.budget import Budget
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors.limits import Limits
 
 OPTIONS = ("max_attempts", "approve", "checks", "limits", "budget", "language", "instructions", "verify")
 """Names of the options."""
+_WITH_FIELDS: Mapping[str, Callable[..., object]] = {"limits": Limits, "budget": Budget}
 _FIXED = ("executor", "solve", "tools", "snippets", "data", "answer_type", "interpret", "memory", "cache")
 """Arguments that a question cannot change; `model` may be that of a configurable model."""
 
@@ -39,7 +43,35 @@ def chosen_options(fields: Mapping[str, Any]) -> dict[str, Any]:
     if configurable and getattr(config.get("callbacks"), "parent_run_id", None) is None:
         _check_names(configurable)
     chosen = {name: value for name, value in fields.items() if value is not None}
-    return chosen | {name: configurable[name] for name in OPTIONS if name in configurable}
+    chosen |= {name: configurable[name] for name in OPTIONS if name in configurable}
+    return {name: from_fields(name, value) for name, value in chosen.items()}
+
+
+def check_fields(names: Collection[str]) -> None:
+    """Refuse what `configurable_fields` cannot set.
+
+    Raises:
+        ConfigurationError: A field is no option.
+    """
+    for name in names:
+        if name not in OPTIONS:
+            near = difflib.get_close_matches(name, OPTIONS, n=1) or [f"one of {', '.join(OPTIONS)}"]
+            because = choose_how(name) or "it is no option"
+            raise ConfigurationError("configurable_fields", name, near[0], because=because.rstrip("."))
+
+
+def from_fields(name: str, value: object) -> object:
+    """Return limits or a budget that were given by their fields, as JSON has them; anything else as it is."""
+    if name not in _WITH_FIELDS or not isinstance(value, Mapping):
+        return value
+    kind = _WITH_FIELDS[name]
+    try:
+        return kind(**value)
+    except TypeError as error:
+        known = ", ".join(parameter for parameter in signature(kind).parameters)
+        raise InputError(
+            f"{name}={dict(value)!r} has a field that {name} lack: they have {known}."
+        ) from error
 
 
 def _check_names(names: Collection[str]) -> None:

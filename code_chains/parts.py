@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 
-from code_chains.chains.attempt import OUTCOME_KEYS, AttemptChain
 from code_chains.chains.base import Chain
-from code_chains.chains.evaluate import EvaluateChain
-from code_chains.chains.execute import ExecuteChain
-from code_chains.chains.generate import GENERATE_PROMPT, GENERATE_PROMPTS, GenerateChain
-from code_chains.chains.iterate import ITERATE_EXAMPLES, ITERATE_PROMPT
+from code_chains.chains.ranks import Rank, rank_of
 from code_chains.chains.validate import ValidateChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import Executor
@@ -25,8 +21,12 @@ from code_chains.models.sampling import can_be_sampled, inner_model
 from code_chains.toolbox import Toolbox
 
 if TYPE_CHECKING:
+    from code_chains.chains.attempt import AttemptChain
+    from code_chains.chains.evaluate import EvaluateChain
+    from code_chains.chains.execute import ExecuteChain
+    from code_chains.chains.generate import GenerateChain
     from code_chains.models.weights import Weights
-    from code_chains.retrieval.search import SnippetSearch
+    from code_chains.retrieval.store import SnippetStore
 
 Model = Runnable[LanguageModelInput, Any]
 
@@ -58,6 +58,7 @@ class Parts:
         generate_options: `prompt` and `instructions` of the chains that write programs.
         sanity_checks: Whether outcomes that nothing verifies must pass sanity checks; see `EvaluateChain`.
         schema_only: Whether models are kept from data.
+        words: Whether a reply in words may be an answer.
         starts_model: Whether an embedded model loads its weights at once; otherwise its first call does.
         models: The models that write programs, by the names in the records of attempts.
         references: Where to look up how functions are called that a failed program names.
@@ -71,9 +72,10 @@ class Parts:
     generate_options: Mapping[str, str] = field(default_factory=dict)
     sanity_checks: bool = False
     schema_only: bool = False
+    words: bool = True
     starts_model: bool = True
     models: dict[str, Model] = field(default_factory=dict)
-    references: SnippetSearch | None = None
+    references: SnippetStore | None = None
     _resolved: dict[str, Model] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -127,6 +129,8 @@ class Parts:
 
     def generate(self, model: Model) -> GenerateChain:
         """Return the chain that writes programs in the executor's language."""
+        from code_chains.chains.generate import GENERATE_PROMPTS, GenerateChain
+
         language, guidance = self.executor.language, self.executor.guidance
         rules = f"\n- {guidance}" if guidance else ""
         options: dict[str, Any] = {"prompt": GENERATE_PROMPTS[language] + rules, **self.generate_options}
@@ -138,25 +142,35 @@ class Parts:
 
     def write_cell(self, model: Model) -> GenerateChain:
         """Return the chain that writes the cells of an iteration."""
+        from code_chains.chains.generate import GENERATE_PROMPT
+        from code_chains.chains.iterate import ITERATE_EXAMPLES, ITERATE_PROMPT
+
         write = self.generate(model)
         prompt = self.generate_options.get("prompt") or write.prompt.replace(GENERATE_PROMPT, ITERATE_PROMPT)
         return write.model_copy(update={"name": "write_cell", "prompt": prompt, "examples": ITERATE_EXAMPLES})
 
     def execute(self) -> ExecuteChain:
         """Return the chain that runs programs."""
+        from code_chains.chains.execute import ExecuteChain
+
         return ExecuteChain(self.executor, tools=self.tools, references=self.references)
 
     def evaluate(self, *, asks_verifiers: bool = True) -> EvaluateChain:
         """Return the chain that evaluates outcomes."""
+        from code_chains.chains.evaluate import EvaluateChain
+
         return EvaluateChain(
             executor=self.executor,
             verifiers=self.chains_of_verifiers() if asks_verifiers else (),
             tools=self.tools,
             sanity_checks=self.sanity_checks,
+            words=self.words,
         )
 
     def attempt(self, write: GenerateChain, *, asks_verifiers: bool = True) -> AttemptChain:
         """Return the chain that makes one attempt: writes, validates, executes and evaluates a program."""
+        from code_chains.chains.attempt import OUTCOME_KEYS, AttemptChain
+
         evaluate = self.evaluate(asks_verifiers=asks_verifiers)
         return AttemptChain(
             chains=[write, self.validate, self.execute(), evaluate],
@@ -166,17 +180,29 @@ class Parts:
         )
 
     def chains_of_verifiers(self, after: Verifying | None = None) -> list[Chain]:
-        """Return the chains of the verifiers before the first that solves again, or between one of these and the next."""
+        """Return the chains of the verifiers before the first that solves again, or between one of these and the next.
+
+        Those that only doubt are among the first wherever they stand, and never asked again.
+        """
+        chains = [
+            (turn, chain)
+            for turn, verifiers in enumerate(self._turns)
+            for verifier in verifiers
+            if (chain := verifier.build(self)) is not None
+        ]
         # By identity, as two verifiers may be equal.
-        places = [place for place, verifier in enumerate(self.verifiers) if verifier is after]
-        first = places[0] + 1 if places else 0
-        chains = []
-        for verifier in self.verifiers[first:]:
+        wanted = next((turn for turn, each in enumerate(self._turns) if each and each[0] is after), 0)
+        return [chain for turn, chain in chains if wanted == (0 if rank_of(chain) is Rank.DOUBT else turn)]
+
+    @property
+    def _turns(self) -> list[list[Verifying]]:
+        """The verifiers, in a list of its own from each that solves again."""
+        turns = list[list[Verifying]]([[]])
+        for verifier in self.verifiers:
             if verifier.solves_again:
-                break
-            if (chain := verifier.build(self)) is not None:
-                chains.append(chain)
-        return chains
+                turns.append([])
+            turns[-1].append(verifier)
+        return turns
 
     def verified(self, solve: Chain) -> Chain:
         """Return a chain that solves questions, within those that solve them again."""
@@ -193,9 +219,12 @@ def accepts_images(model: Model) -> bool:
 
 def embedded(model: Model) -> Weights | None:
     """Return which embedded model this is; None for others."""
+    name = str(getattr(inner_model(model), "model_name", ""))
+    if not name.startswith("local:"):
+        return None
     from code_chains.models.weights import CATALOGUE
 
-    return CATALOGUE.get(str(getattr(inner_model(model), "model_name", "")))
+    return CATALOGUE.get(name)
 
 
 def restarts_on_failed_tests(model: Model) -> bool:

@@ -7,7 +7,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 
@@ -21,9 +21,18 @@ from code_chains.executors import Executor
 from code_chains.inputs import (
     check_history,
 )
-from code_chains.verification.expectations import Expectations
-from code_chains.verification.values.answer_types import AnswerType
 
+if TYPE_CHECKING:
+    from code_chains.verification.expectations import Expectations
+    from code_chains.verification.values.answer_types import AnswerType
+
+_IMPORTED_LATER = (
+    "receipts.receipt",
+    "verification.provenance.inventions",
+    "verification.provenance.needs",
+    "verification.sanity.verdict",
+)
+"""Modules that stages of a question import when they come to it."""
 _USER_CODE_QUERY = "Run this program of mine."
 
 
@@ -38,8 +47,7 @@ def checked_inputs(
     values: State, *, executor: Executor | None, schema_only: bool, answer_type: AnswerType | None
 ) -> State:
     """Return the inputs, validated before anything is spent, with what the arguments of the chain add to them."""
-    expectations = _expectations(executor, values)
-    values = {**values, "expectations": expectations}
+    expectations, values = _expectations(executor, values), dict(values)
     if expectations.runs and values.get("stdin") is None:  # What is shown is what the first example expects.
         values["stdin"] = expectations.runs[0].stdin
     if values.get("schema_only") and not schema_only:
@@ -102,6 +110,7 @@ def import_ahead(_: None) -> None:
     Prices().cost("gpt-5-mini", "openai", 1, 1)  # The public list, if that is installed.
     for name in (
         "pyflakes.checker",
+        *map("code_chains.{}".format, _IMPORTED_LATER),
         *(("openai.resources.chat.completions",) if "openai" in sys.modules else ()),
     ):
         with contextlib.suppress(ImportError):

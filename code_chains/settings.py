@@ -78,11 +78,14 @@ class Prompts:
         instructions: Rules of your domain, for the model that writes programs and the one that phrases answers.
         generate: The system message in place of that of `GenerateChain`; None to keep it.
         interpret: The system message in place of that of `InterpretChain`; None to keep it.
+        words: Whether a question that needs no program, such as a greeting, may be answered in words, and whether a program
+            may be handed over that only defines something: both are `unverified`, and given twice by the model.
     """
 
     instructions: str = ""
     generate: str | None = None
     interpret: str | None = None
+    words: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.instructions, str):
@@ -90,6 +93,8 @@ class Prompts:
         for name in ("generate", "interpret"):
             if not isinstance(getattr(self, name), str | None):
                 raise ConfigurationError(f"Prompts.{name}", getattr(self, name), "text")
+
+        check_bool("Prompts.words", self.words)
 
     def options(self, chain: str) -> dict[str, str]:
         """Return the arguments of a chain, `"generate"` or `"interpret"`."""

@@ -9,14 +9,8 @@ from typing import Literal
 
 from langchain_core.runnables import Runnable
 
-from code_chains.chains.attempt import OUTCOME_KEYS
+from code_chains import chains
 from code_chains.chains.base import Chain
-from code_chains.chains.escalate import EscalateChain
-from code_chains.chains.iterate import IterateChain
-from code_chains.chains.plan import PlanChain
-from code_chains.chains.repair import RepairChain
-from code_chains.chains.sample import SampleChain
-from code_chains.chains.steps import StepsChain
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.models.sampling import can_be_sampled
 from code_chains.parts import Model, Parts, accepts_images, restarts_on_failed_tests
@@ -89,13 +83,13 @@ class Repair(Solver):
         attempt: Chain = parts.attempt(parts.generate(parts.model), asks_verifiers=self.samples == 1)
         if self.samples > 1:
             verifiers = parts.chains_of_verifiers()
-            attempt = SampleChain(
+            attempt = chains.SampleChain(
                 attempt=attempt,
                 samples=self.samples,
                 verifiers=verifiers,
                 is_independent=can_be_sampled(parts.model),
             )
-        return RepairChain(
+        return chains.RepairChain(
             attempt=attempt,
             max_attempts=self.attempts,
             on_failed_tests="restart" if restarts_on_failed_tests(parts.model) else "repair",
@@ -148,7 +142,7 @@ class Iterate(Solver):
         otherwise = self.otherwise.build(parts)
         if not parts.executor.has_sessions:
             return otherwise
-        return IterateChain(
+        return chains.IterateChain(
             write=parts.write_cell(parts.model),
             validate_cell=parts.validate,
             execute=parts.execute(),
@@ -201,7 +195,7 @@ class Escalate(Solver):
             model = parts.resolve("Escalate.models", given)
             name = parts.name_model(given, model)
             solvers.append((name, self.solver.build(replace(parts, given=model))))
-        return EscalateChain(solvers) if len(solvers) > 1 else solvers[0][1]
+        return chains.EscalateChain(solvers) if len(solvers) > 1 else solvers[0][1]
 
 
 @dataclass(frozen=True)
@@ -237,9 +231,9 @@ class Plan(Solver):
         solve = self.solver.build_verified(parts)
         if not parts.executor.has_sessions:
             return solve
-        return StepsChain(
+        return chains.StepsChain(
             solve=solve,
-            plan=PlanChain(model=parts.model),
+            plan=chains.PlanChain(model=parts.model),
             open_session=parts.executor.session,
             when=self.when,
             evaluate=parts.evaluate(asks_verifiers=False).model_copy(update={"sanity_checks": False}),
@@ -266,6 +260,8 @@ def resolve_solver(solve: object) -> Solver:
     Raises:
         ConfigurationError: It is none.
     """
+    from code_chains.chains.attempt import OUTCOME_KEYS
+
     if isinstance(solve, Solver):
         return solve
     if isinstance(solve, Chain):

@@ -16,7 +16,7 @@ from code_chains.models import resolve_model
 from code_chains.models.resolve import is_embedded
 from code_chains.settings import Data, Language, Prompts, Snippets
 from code_chains.solvers import Escalate, Iterate, Plan, Repair
-from code_chains.verifiers import Agreement, Answerability, GeneratedTests, Judge
+from code_chains.verifiers import Agreement, Answerability, Calibrated, GeneratedTests, Judge
 
 ChainSpec = Mapping[str, Any] | str
 """Arguments of `create_code_chain` as JSON, or `"module:function"`, naming a function that returns a chain.
@@ -31,6 +31,7 @@ _VALUES = {
     for value in (
         Agreement,
         Answerability,
+        Calibrated,
         Data,
         Escalate,
         GeneratedTests,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_type_hints, overload
+from collections.abc import Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_type_hints, overload
 
 from pydantic import JsonValue, TypeAdapter
 
+from code_chains.errors import InputError
 from code_chains.records import (
     BUDGET_STOPS,
     FINAL_STOPS,
@@ -68,7 +69,21 @@ __all__ = [
 ]
 
 
-class CodeState(TypedDict, total=False):
+class PrivateState(TypedDict, total=False):
+    """What `CodeChain` alone adds to the state, for its stages; callbacks are told nothing of it.
+
+    Keys:
+        answer_type: The type of the value, an `AnswerType`.
+        refusal: What the provider said when it refused to translate, plan, condense or write tests.
+        session_state: What the state of the session follows from, as a checksum.
+    """
+
+    answer_type: Any
+    refusal: str
+    session_state: str
+
+
+class CodeState(PrivateState, total=False):
     """The dict that travels through the chains. Each chain reads some of these keys and adds others.
 
     Keys:
@@ -80,16 +95,14 @@ class CodeState(TypedDict, total=False):
         stdin: What the program reads from its standard input.
         tests: Python source, usually `assert` statements, that a program must pass and cannot reach.
         examples: Pairs of arguments and the result that a function of the program must return.
-        expectations: Tests and examples, validated; internal, set by `CodeChain`.
-        answer_type: The type of the value, an `AnswerType`; internal, set by `CodeChain`.
         return_value: Whether a run returns its value with its type, for `executors.values.value_of`.
         session_id: Name of a conversation: its turns are stored, and their programs share a session.
         session: An open session of the executor, in which programs run; failed ones leave no trace.
-        session_state: What the state of the session follows from, as a checksum; internal, set by `CodeChain`.
         schema_only: Whether models see schemas alone: names, sizes, columns and types, but no rows, values or output.
         profiles: Texts for the models about `files`, how each is read and what is in it, and about tables among `variables`.
         session_variables: What earlier programs left in the session: names of variables with their types.
         language: ISO 639-1 code of the language that answers come in; `und` for one beyond those with messages of their own.
+        standalone_question: The question as it is understood without the history; empty if it is.
         translation: The question in English; empty if it is in English or was not translated.
         context: Text that may help to write the program; untrusted.
         sources: The origins of the examples in the context.
@@ -103,6 +116,7 @@ class CodeState(TypedDict, total=False):
         code: The program.
         finish_reason: Why the model stopped: `stop`, `length` or `missing` (the reply was truncated).
         reply: What the model replied, if that held no program; else empty.
+        words: What the model replied in place of a program when it was asked first.
         problems: Findings of the checks.
         programs: All programs, in the order in which they were written.
         stdout: What these programs printed to standard output, at most 20,000 characters of each.
@@ -132,16 +146,14 @@ class CodeState(TypedDict, total=False):
     stdin: str
     tests: str
     examples: Sequence[Any]
-    expectations: Any
-    answer_type: Any
     return_value: bool
     session_id: str
     session: Any
-    session_state: str
     schema_only: bool
     profiles: Mapping[str, Mapping[str, str]]
     session_variables: str
     language: str
+    standalone_question: str
     translation: str
     context: str
     sources: tuple[Source, ...]
@@ -155,6 +167,7 @@ class CodeState(TypedDict, total=False):
     code: str
     finish_reason: str
     reply: str
+    words: str
     problems: list[Problem]
     programs: list[str]
     stdout: str
@@ -177,6 +190,14 @@ class CodeState(TypedDict, total=False):
     usage: Usage
     receipt: dict[str, JsonValue]
 
+
+BEFORE_MODELS = frozenset(
+    (
+        "answer_language context language notes pasted profiles session_variables sources standalone_question"
+        " translation"
+    ).split()
+)
+"""Keys that may be there before a model has replied, or was asked for a program."""
 
 if TYPE_CHECKING:
     from langchain_core.runnables.utils import AddableDict
@@ -226,8 +247,28 @@ if TYPE_CHECKING:
 
 
 def as_json(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a whole result to JSON values: records become dicts, paths and the like become text."""
-    return {key: _plain(value) for key, value in state.items()}
+    """Convert a whole result to JSON values: records become dicts, paths and the like become text.
+
+    Examples become mappings, as JSON does not tell several arguments from a list, nor an exception from its name.
+    """
+    return {key: _plain(_examples(value) if key == "examples" else value) for key, value in state.items()}
+
+
+def _examples(examples: object) -> object:
+    """Return examples that are pairs as mappings that mean the same."""
+    if not isinstance(examples, Sequence) or isinstance(examples, str):
+        return examples
+    return [_example(one) for one in examples]
+
+
+def _example(example: object) -> object:
+    if not isinstance(example, tuple | list) or len(example) != 2:
+        return example
+    args, expected = example
+    given = {"args": list(args) if isinstance(args, tuple) else [args]}
+    if isinstance(expected, type) and issubclass(expected, Exception):
+        return {**given, "raises": expected.__name__}
+    return {**given, "expected": expected}
 
 
 def from_json(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -237,6 +278,38 @@ def from_json(data: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: A known key holds something else than it should.
     """
     return {key: _state_adapter(key).validate_json(json.dumps(value)) for key, value in data.items()}
+
+
+def with_records(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a state with records in place of what a checkpoint, a queue or a web client has made of them.
+
+    Raises:
+        InputError: A record's key holds something else.
+    """
+    data = {key: value for key, value in state.items() if key in _record_keys() and _is_data(value)}
+    try:
+        return {**state, **from_json(data)} if data else state
+    except (ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{' or '.join(data)} is no record as `as_json` has it: {reason}.") from error
+
+
+@functools.cache
+def _record_keys() -> Set[str]:
+    """Return the keys that hold a record, or several."""
+    hints = get_type_hints(CodeState).items()
+    return {key for key, hint in hints if any(_is_record(each) for each in (hint, *get_args(hint)))}
+
+
+def _is_record(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Record)
+
+
+def _is_data(value: object) -> bool:
+    """Return whether a value is a dict, or a list of them."""
+    return isinstance(value, Mapping) or (
+        isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
+    )
 
 
 @functools.cache

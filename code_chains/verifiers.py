@@ -9,15 +9,10 @@ from typing import Any, Literal, cast
 
 from langchain_core.runnables import Runnable
 
-from code_chains.chains.answerability import AnswerabilityChain
+from code_chains import chains
 from code_chains.chains.base import Chain, State, StreamingTransformChain
-from code_chains.chains.calibrate import CalibrateChain, Calibration
-from code_chains.chains.evaluate import UNCHECKED
-from code_chains.chains.judge import JudgeChain
-from code_chains.chains.verify import ANOTHER_WAY, LEAD, VerifyChain
-from code_chains.chains.write_tests import WriteTestsChain
+from code_chains.chains.ranks import UNCHECKED
 from code_chains.errors import ConfigurationError, check_int
-from code_chains.executors import ProcessExecutor
 from code_chains.models import for_code
 from code_chains.models.sampling import can_be_sampled
 from code_chains.parts import Model, Parts, embedded
@@ -61,7 +56,7 @@ class Verifier:
 class GeneratedTests(Verifier):
     """Let a model write tests first; passing them makes an outcome `plausible`, and failing them means nothing.
 
-    See `WriteTestsChain`.
+    They run before anything else is asked; see `WriteTestsChain`.
 
     Attributes:
         model: Who writes them; None for the chain's model.
@@ -73,20 +68,19 @@ class GeneratedTests(Verifier):
         _check_model(self, self.model)
 
     def check(self, parts: Parts) -> None:
-        """Raise if tests cannot be run apart from the program, or something comes before them."""
+        """Raise if tests cannot be run apart from the program."""
+        from code_chains.executors import ProcessExecutor
+
         executor = parts.executor
         if isinstance(executor, ProcessExecutor) or not executor.runs_tests:
             because = f"{type(executor).__name__} does not isolate tests"
             remedy = "an executor that does, such as SandboxExecutor()"
             raise ConfigurationError("verify", self, remedy, because=because)
-        if parts.verifiers[0] is not self:
-            because = "the tests run before anything else is asked"
-            raise ConfigurationError("verify", self, "GeneratedTests() first", because=because)
 
     def before(self, parts: Parts) -> Chain:
         """Return the chain that writes the tests, which `EvaluateChain` runs."""
         model = parts.resolve("GeneratedTests.model", self.model)
-        return WriteTestsChain(model=for_code(model), validate_tests=parts.validate)
+        return chains.WriteTestsChain(model=for_code(model), validate_tests=parts.validate)
 
 
 @dataclass(frozen=True)
@@ -112,7 +106,7 @@ class Judge(Verifier):
 
     def build(self, parts: Parts) -> Chain:
         """Return the chain that asks."""
-        return JudgeChain(model=parts.resolve("Judge.model", self.model))
+        return chains.JudgeChain(model=parts.resolve("Judge.model", self.model))
 
 
 @dataclass(frozen=True)
@@ -142,7 +136,7 @@ class Answerability(Verifier):
         """Return the chain that asks; None where the model does not need it, or cannot tell."""
         if self.when == "auto" and (_has_sources(parts) or not _invents(parts)):
             return None
-        return AnswerabilityChain(model=parts.resolve("Answerability.model", self.model))
+        return chains.AnswerabilityChain(model=parts.resolve("Answerability.model", self.model))
 
 
 @dataclass(frozen=True)
@@ -157,7 +151,7 @@ class Agreement(Verifier):
     """
 
     model: str | Model | None = None
-    lead: int = LEAD
+    lead: int = 3
     when: Literal["always", "auto"] = "always"
 
     solves_again = True
@@ -186,12 +180,14 @@ class Agreement(Verifier):
             because = f"programs of {weights.name} agree on wrong answers"
             remedy = 'a larger model, e.g. Agreement("local:1.5b")'
             raise ConfigurationError("verify", self, remedy, because=because)
+        from code_chains.chains.verify import ANOTHER_WAY
+
         write = parts.generate(verifier)
         instructions = "\n".join(filter(None, [write.instructions, ANOTHER_WAY]))
         another = write.model_copy(update={"instructions": instructions})
         # Twice as before, then in turn in another way.
         turns = [write, *[write, another] * (self.lead - 1)]
-        return VerifyChain(
+        return chains.VerifyChain(
             solve=solve,
             others=[parts.attempt(turn, asks_verifiers=False) for turn in turns],
             lead=self.lead,
@@ -213,6 +209,8 @@ class Calibrated(Verifier):
 
     def check(self, parts: Parts) -> None:
         """Raise if the evaluation is that of another model."""
+        from code_chains.chains.calibrate import Calibration
+
         calibration = Calibration.of(self.evaluation)
         evaluated, model = calibration.model, parts.name_of(parts.given, parts.model)
         if evaluated not in ("", "local", model):
@@ -221,6 +219,8 @@ class Calibrated(Verifier):
 
     def around(self, solve: Chain, parts: Parts) -> Chain:
         """Return the chain that adds it."""
+        from code_chains.chains.calibrate import CalibrateChain, Calibration
+
         return CalibrateChain(solve=solve, calibration=Calibration.of(self.evaluation))
 
 
@@ -244,11 +244,11 @@ def resolve_verifiers(verify: object) -> list[Verifier]:
     return [_resolve_verifier(each) for each in given]
 
 
-def doubting_first(verifiers: Sequence[Verifier]) -> list[Verifier]:
-    """Return the verifiers, those first that only doubt; of these one is there in any case."""
-    doubting = [verifier for verifier in verifiers if isinstance(verifier, Answerability)]
-    others = [verifier for verifier in verifiers if not isinstance(verifier, Answerability)]
-    return [*(doubting or [Answerability(when="auto")]), *others]
+def with_defaults(verifiers: Sequence[Verifier]) -> list[Verifier]:
+    """Return verifiers with those that each chain has."""
+    of_each_chain = [Answerability(when="auto")]
+    kinds = set(map(type, verifiers))
+    return [*(verifier for verifier in of_each_chain if type(verifier) not in kinds), *verifiers]
 
 
 def _resolve_verifier(verifier: object) -> Verifier:
@@ -258,7 +258,7 @@ def _resolve_verifier(verifier: object) -> Verifier:
         return _Own(verifier)
     if callable(verifier) and not isinstance(verifier, type | Runnable):
         return _Own(_from_function(cast("Check", verifier)))
-    named = "GeneratedTests(), Judge(), Answerability(), Agreement()"
+    named = "GeneratedTests(), Judge(), Answerability(), Agreement(), Calibrated(…)"
     remedy = f"a list of {named}, chains that add `verdict`, or functions of the state"
     raise ConfigurationError("verify", verifier, remedy)
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import csv
+import html
 import itertools
 import json
 import os
 import re
 import uuid
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
-from code_chains.batch.results_file import read_records
+from code_chains.batch.results_file import read_failures, read_record, read_records
 from code_chains.errors import InputError, needs
+from code_chains.storage.foreign import MAX_BYTES, open_file, parse_json
 
 COLUMNS = tuple(
     "answer verdict reason output value notes artifacts attempts model_calls tokens usd seconds error".split()
@@ -23,9 +26,14 @@ COLUMNS = tuple(
 _MAX_CELL_CHARS = 32_700
 """A cell of a spreadsheet holds 32,767 characters."""
 _ROWS_AT_ONCE = 1_000
+_MAX_COLUMNS = 1_000
+_MAX_HEAD_BYTES = 1 << 20
+"""What is read of a table to see whether it is ours."""
 _NOT_IN_CELLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_FORMULA = re.compile(r"^(?:[=@\t\r]|[+-](?!\d*\.?\d+(?:[eE][+-]?\d+)?%?$))")
-"""What spreadsheets take for a formula when they open a CSV file."""
+_FORMULA = re.compile(
+    r"^(?=[\t\r\n])|(?:^|(?<=;))(?=[ \t]*(?:[=@＝＠]|[+\-＋－](?!\d*\.?\d+(?:[eE][+-]?\d+)?%?(?:;|\Z))))"
+)
+"""Before what spreadsheets take for a formula when they open a CSV file, also where a semicolon divides columns."""
 Row = list[Any]
 
 
@@ -56,33 +64,32 @@ def check_table(path: Path, *, may_exist: bool = False) -> None:
 def _is_export(path: Path) -> bool:
     """Return whether a file is a table that was exported before."""
     try:
-        names = {name.partition(" (")[0] for name in _READERS[path.suffix.lower()](path)}
+        with open_file(path) as file:
+            names = {name.partition(" (")[0] for name in _READERS[path.suffix.lower()](file)}
     except Exception:  # Whatever it is, it is not a table of ours.
         return False
     return {"id", "query", *COLUMNS} <= names
 
 
-def _names_of_csv(path: Path) -> Sequence[str]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file))
+def _names_of_csv(file: IO[bytes]) -> Sequence[str]:
+    head = file.read(_MAX_HEAD_BYTES).decode("utf-8-sig", "replace")
+    return next(csv.reader(head.splitlines(keepends=True)))
 
 
-def _names_of_spreadsheet(path: Path) -> Sequence[str]:
-    from openpyxl import load_workbook
+def _names_of_spreadsheet(file: IO[bytes]) -> Sequence[str]:
+    with zipfile.ZipFile(file) as archive, archive.open("xl/worksheets/sheet1.xml") as sheet:
+        first, _, _ = sheet.read(_MAX_HEAD_BYTES).partition(b"</row>")
+    return list(map(html.unescape, re.findall("<t[^>]*>([^<]*)</t>", first.decode())))
 
-    rows = load_workbook(path, read_only=True).active.iter_rows(max_row=1, values_only=True)
-    return list(map(str, next(rows)))
 
-
-def _names_of_parquet(path: Path) -> Sequence[str]:
+def _names_of_parquet(file: IO[bytes]) -> Sequence[str]:
     import pyarrow.parquet
 
-    return list(pyarrow.parquet.read_schema(path).names)
+    return list(pyarrow.parquet.read_schema(file).names)
 
 
-def _names_of_lines(path: Path) -> Sequence[str]:
-    with path.open(encoding="utf-8") as file:
-        return list(json.loads(file.readline()))
+def _names_of_lines(file: IO[bytes]) -> Sequence[str]:
+    return list(parse_json(file.readline(MAX_BYTES)))
 
 
 def export_table(results: Path, path: Path, *, order: Sequence[str] = ()) -> int:
@@ -110,7 +117,7 @@ def export_table(results: Path, path: Path, *, order: Sequence[str] = ()) -> int
     try:
         _WRITERS[path.suffix.lower()](temporary, names, _rows(wanted, own))
         temporary.replace(path)
-    except OSError as error:
+    except (OSError, ValueError, OverflowError) as error:  # A number that a column cannot hold.
         raise InputError(f"{str(path)!r} cannot be written: {error}.") from error
     finally:
         with suppress(OSError):
@@ -122,10 +129,13 @@ def _places(results: Path) -> tuple[dict[str, tuple[Path, int]], list[str]]:
     """Return the file and the number of each answer, by id, and the names of the user's own columns."""
     places: dict[str, tuple[Path, int]] = {}
     own: dict[str, None] = {}
-    for file in (results, Path(f"{results}.failed")):
-        for record, start in read_records(file):
-            places.setdefault(str(record["id"]), (file, start))  # An answer counts, and no failure before it.
-            own.update(dict.fromkeys(map(str, record["given"]["own"])))
+    found = zip(itertools.repeat(results), read_records(results))
+    failed = zip(itertools.repeat(Path(f"{results}.failed")), read_failures(results))
+    for file, (record, start) in itertools.chain(found, failed):
+        places.setdefault(str(record["id"]), (file, start))  # An answer counts, and no failure before it.
+        own.update(dict.fromkeys(record["given"]["own"]))
+        if len(own) > _MAX_COLUMNS:
+            raise InputError(f"{str(results)!r} has more than {_MAX_COLUMNS:,} columns of its own.")
     return places, list(own)
 
 
@@ -134,17 +144,17 @@ def _names(own: Sequence[str]) -> list[str]:
     taken = {"id", "query"}
     theirs = [f"{name} (given)" if name in taken else name for name in own]
     ours = [f"{name} (code_chains)" if name in own else name for name in COLUMNS]
-    return ["id", "query", *theirs, *ours]
+    return list(map(_text, ["id", "query", *theirs, *ours]))
 
 
 def _rows(places: Iterable[tuple[Path, int]], own: Sequence[str]) -> Iterator[Row]:
-    files = dict[Path, BinaryIO]()
+    files = dict[Path, IO[bytes]]()
     with ExitStack() as stack:
         for path, start in places:
             if path not in files:
-                files[path] = stack.enter_context(path.open("rb"))
+                files[path] = stack.enter_context(open_file(path))
             files[path].seek(start)
-            record = json.loads(files[path].readline())
+            record = read_record(files[path].readline(MAX_BYTES))
             given = record["given"]
             yield [record["id"], given["query"], *map(given["own"].get, own), *_computed(record["computed"])]
 
@@ -168,7 +178,7 @@ def _computed(computed: Mapping[str, Any]) -> Row:
 
 def without_formula(cell: Any) -> Any:
     """Return the content of a cell of a CSV file: what a spreadsheet would take for a formula begins with an apostrophe."""
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+    return _FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 def _scalar(cell: Any) -> Any:
@@ -269,7 +279,7 @@ _WRITERS: dict[str, Callable[[Path, Sequence[str], Iterable[Row]], None]] = {
     ".parquet": _write_parquet,
     ".jsonl": _write_lines,
 }
-_READERS: dict[str, Callable[[Path], Sequence[str]]] = {
+_READERS: dict[str, Callable[[IO[bytes]], Sequence[str]]] = {
     ".csv": _names_of_csv,
     ".xlsx": _names_of_spreadsheet,
     ".parquet": _names_of_parquet,

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from code_chains.storage.files import replace_by
+from code_chains.storage.foreign import lines_of, open_file
+
+_FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class LineFile:
@@ -24,7 +27,7 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
         self._file: BinaryIO = open(descriptor, "r+b", buffering=0)  # noqa: SIM115 - `close` closes it
         self.end: int = 0
         self._is_torn = False
@@ -34,11 +37,11 @@ class LineFile:
         """Yield the complete lines, with where each begins, and find their end."""
         self._file.seek(0)
         with open(self._file.fileno(), "rb", closefd=False) as file:
-            for line in file:
+            for start, line in lines_of(file):
                 if not line.endswith(b"\n"):
                     return
-                yield self.end, line
-                self.end += len(line)
+                self.end = file.tell()
+                yield start, line
 
     def append(self, line: bytes) -> int:
         """Append a line, and return where it begins.
@@ -77,7 +80,7 @@ class LineFile:
 
     def keep(self, places: Iterable[tuple[int, int]]) -> None:
         """Write the closed file anew, with the first line and with those that begin at these places and are so long."""
-        with self._path.open("rb") as file, tempfile.TemporaryFile(dir=self._path.absolute().parent) as copy:
+        with open_file(self._path) as file, tempfile.TemporaryFile(dir=self._path.absolute().parent) as copy:
             copy.write(file.readline())
             for start, length in sorted(places):
                 file.seek(start)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import itertools
 import json
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +17,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from code_chains.errors import InputError, MissingExtraError, needs
-from code_chains.inputs import check_keys, check_query, files_on_disk, shortened
+from code_chains.errors import InputError, needs
+from code_chains.executors.inputs import files_on_disk
+from code_chains.inputs import check_keys, check_query, shortened
 from code_chains.storage.files import sha256_file
 from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
+from code_chains.storage.foreign import open_file, parse_json, read_text, read_text_lines
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,10 @@ _INPUTS = (*_COLUMNS, "context", "history")
 _FORMATS = "Save it as UTF-8 text: .csv, .tsv, .json, .jsonl, or .txt with one question per line; or as .xlsx or .parquet."
 TABLES = {".csv", ".tsv", ".xlsx", ".parquet"}
 _JSON_COLUMNS = ("variables", "examples")
+_MAX_EXPANDED_BYTES, _MAX_WORKBOOK_BYTES = 200 << 20, 50 << 20
+"""Of a Parquet file, and of a workbook, which takes ten seconds."""
+_MAX_ROWS, _MAX_LISTED = 1_000_000, 20
+"""Rows of a table, and names of its columns in a message."""
 _SYNONYMS = {"question": "query", "prompt": "query", "answer": "expected"}
 _NAMES_OF_QUERY = ("question", "prompt", "input")
 _COMMENT = re.compile(r"\s*#(\s|$)")
@@ -198,8 +206,10 @@ def read_items(path: str | Path, *, columns: Mapping[str, str] | None = None) ->
     known = {**{name: name for name in _COLUMNS}, **(columns or {})}
     if path.suffix.lower() in (".csv", ".tsv"):
         return _read_table(path, known)
-    if path.suffix.lower() in TABLES:
-        return frame_items(str(path), _read_frame(path), known)
+    if path.suffix.lower() == ".xlsx":
+        return _read_workbook(path, known)
+    if path.suffix.lower() == ".parquet":
+        return _read_parquet(path, known)
     readers = {".jsonl": _read_json_lines, ".ndjson": _read_json_lines, ".json": _read_json}
     return readers.get(path.suffix.lower(), _read_lines)(path)
 
@@ -294,21 +304,17 @@ def _read_dataset(name: str) -> Iterator[Item]:
         raise InputError(f"The dataset {name!r} of LangSmith cannot be read: {error} {remedy}") from error
 
 
-def _read_text(path: Path) -> str:
+def _lines(path: Path) -> Iterator[str]:
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
+        yield from read_text_lines(path)
+    except InputError as error:
+        raise InputError(f"{error} {_FORMATS}") from error
 
 
 def _read_lines(path: Path) -> Iterator[Item]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip() and not _COMMENT.match(line):
-                    yield f"{path}, line {number}", line.strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
+    for number, line in enumerate(_lines(path), 1):
+        if line.strip() and not _COMMENT.match(line):
+            yield f"{path}, line {number}", line.strip()
 
 
 def _read_json_lines(path: Path) -> Iterator[Item]:
@@ -318,13 +324,13 @@ def _read_json_lines(path: Path) -> Iterator[Item]:
 
 def _parse_json(place: str, text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise InputError(f"{place}, is not JSON: {error}") from error
 
 
 def _read_json(path: Path) -> Iterator[Item]:
-    value = _parse_json(str(path), _read_text(path))
+    value = _parse_json(str(path), read_text(path))
     if not isinstance(value, list):
         raise InputError(f"{path} must be an array of questions: strings, or objects with a query.")
     for number, item in enumerate(value, 1):
@@ -332,37 +338,71 @@ def _read_json(path: Path) -> Iterator[Item]:
 
 
 def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
+    lines = _lines(path)
+    header = next(lines, "")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
-            file.seek(0)
-            rows = csv.DictReader(file, delimiter=max(",;\t", key=header.count), skipinitialspace=True)
-            names = [str(name).strip() for name in rows.fieldnames or ()]
-            rows.fieldnames = _keys_of_columns(str(path), [name.lower() for name in names], columns)
-            columns_of = list(zip(rows.fieldnames, names, strict=True))
-            rows.fieldnames = list(map(str, range(len(names))))
-            for row in rows:
-                place = f"{path}, line {rows.line_num}"
-                cells = [row[str(index)] for index in range(len(names))]
-                if any(cells):
-                    yield place, _row_entry(place, columns_of, cells)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = csv.DictReader(
+            itertools.chain([header], lines),
+            delimiter=max(",;\t", key=header.count),
+            skipinitialspace=True,
+        )
+        names = [str(name).strip() for name in rows.fieldnames or ()]
+        rows.fieldnames = _keys_of_columns(str(path), [name.lower() for name in names], columns)
+        columns_of = list(zip(rows.fieldnames, names, strict=True))
+        rows.fieldnames = list(map(str, range(len(names))))
+        for row in rows:
+            place = f"{path}, line {rows.line_num}"
+            cells = [row[str(index)] for index in range(len(names))]
+            if any(cells):
+                yield place, _row_entry(place, columns_of, cells)
+    except csv.Error as error:
         raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
 
 
-def _read_frame(path: Path) -> Any:
-    """Read a spreadsheet or Parquet file, whose cells stay as they are."""
+def _read_workbook(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
+    """Read the first sheet of a workbook row by row, as it may say that it has any number of cells."""
+    with needs("data", "questions", path.name):
+        import openpyxl
+    with open_file(path) as file:
+        try:
+            if sum(member.file_size for member in zipfile.ZipFile(file).infolist()) > _MAX_WORKBOOK_BYTES:
+                raise OSError(f"it expands to more than {_MAX_WORKBOOK_BYTES:,} bytes")
+            sheet = openpyxl.load_workbook(file, read_only=True, data_only=True).worksheets[0]
+            sheet.reset_dimensions()
+            rows = sheet.iter_rows()
+            names = [str(_content(cell) or "").strip() for cell in next(rows, ())]
+            yield from _row_items(str(path), names, (map(_content, row) for row in rows), columns)
+        except InputError:
+            raise
+        except Exception as error:  # The reader has errors of its own.
+            raise _unreadable(path, error) from error
+
+
+def _content(cell: Any) -> Any:
+    """Return the content of a cell of a workbook; None for an empty one and an error such as `#N/A`."""
+    value = None if cell.data_type == "e" else cell.value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _read_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
     with needs("data", "questions", path.name):
         import pandas
+        from pyarrow.parquet import ParquetFile
     try:
-        if path.suffix.lower() == ".parquet":
-            return pandas.read_parquet(path)
-        frame = pandas.read_excel(path, dtype=object, keep_default_na=False, engine="openpyxl")
-        return frame.replace({"": None})
-    except ImportError as error:
-        raise MissingExtraError("questions", path.name, "data") from error
-    except Exception as error:  # Each reader has errors of its own.
-        raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
+        with open_file(path) as file:
+            groups = ParquetFile(file).metadata
+            sizes = (groups.row_group(number).total_byte_size for number in range(groups.num_row_groups))
+            if sum(sizes) > _MAX_EXPANDED_BYTES:
+                raise OSError(f"it expands to more than {_MAX_EXPANDED_BYTES:,} bytes")
+            frame = pandas.read_parquet(file)
+    except Exception as error:  # The reader has errors of its own.
+        raise _unreadable(path, error) from error
+    yield from frame_items(str(path), frame, columns)
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = str(error) or type(error).__name__
+    return InputError(f"{path} cannot be read: {reason}. {_FORMATS}")
 
 
 def frame_items(place: str, frame: Any, columns: Mapping[str, str] | None = None) -> Iterator[Item]:
@@ -375,12 +415,26 @@ def frame_items(place: str, frame: Any, columns: Mapping[str, str] | None = None
     """
     names = [str(name).strip() for name in frame.columns]
     known = columns or {name: name for name in _COLUMNS}
-    keys = _keys_of_columns(place, [name.lower() for name in names], known)
+    yield from _row_items(place, names, frame.itertuples(index=False, name=None), known)
+
+
+def _row_items(
+    place: str, names: list[str], rows: Iterable[Iterable[Any]], columns: Mapping[str, str]
+) -> Iterator[Item]:
+    """Read rows as questions; those without content are left out.
+
+    Raises:
+        InputError: There is no column with questions; or the rows hold too much.
+    """
+    keys = _keys_of_columns(place, [name.lower() for name in names], columns)
     columns_of = list(zip(keys, names, strict=True))
-    for number, row in enumerate(frame.itertuples(index=False, name=None), 2):
+    for number, row in enumerate(rows, 2):
+        if number > _MAX_ROWS:
+            raise InputError(f"{place} has more than {_MAX_ROWS:,} rows. Split it, or save it as .jsonl.")
         # A missing cell of a frame is not equal to itself, or cannot be compared.
-        cells = [None if _is_missing(cell) else cell for cell in row]
+        cells = [None if _is_missing(cell) else cell for cell in itertools.islice(row, len(names))]
         if any(cell is not None and not (isinstance(cell, str) and not cell) for cell in cells):
+            cells += [None] * (len(names) - len(cells))
             row_place = f"{place}, row {number}"
             yield row_place, _row_entry(row_place, columns_of, cells)
 
@@ -400,7 +454,9 @@ def _keys_of_columns(path: str, names: list[str], columns: Mapping[str, str]) ->
             key or columns.get(_SYNONYMS.get(name, ""), "") for name, key in zip(names, keys, strict=True)
         ]
     if "query" not in keys:
-        raise InputError(f"{path} has no column query; its columns are {', '.join(names) or 'none'}.")
+        more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
+        listed = ", ".join(shortened(name, _MAX_CHARS) for name in names[:_MAX_LISTED]) or "none"
+        raise InputError(f"{path} has no column query; its columns are {listed}{more}.")
     for key in filter(None, keys):
         if len(same := {name for name in names if columns.get(name) == key}) > 1:
             raise InputError(f"{path}: {' and '.join(sorted(same))} are the same. Keep one of these columns.")

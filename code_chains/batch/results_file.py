@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
@@ -20,10 +19,11 @@ from code_chains.batch.line_file import LineFile
 from code_chains.batch.questions import Question
 from code_chains.batch.records import Answer
 from code_chains.batch.stored_artifacts import folder_of, store_artifacts, with_artifacts
-from code_chains.callbacks.redaction import escape_invisible
-from code_chains.errors import StoreError
+from code_chains.errors import InputError, StoreError, brief
 from code_chains.records.filenames import file_stem, numbered_names
+from code_chains.records.printable import escape_invisible
 from code_chains.storage.files import atomic_write
+from code_chains.storage.foreign import open_file, parse_json, read_lines, remove_child
 
 _log = logging.getLogger(__name__)
 FORMAT = 1
@@ -143,6 +143,8 @@ class ResultsFile:
             raise StoreError(
                 f"{self.path} is a folder. Name a file in it, e.g. {self.path / 'answers.jsonl'}."
             )
+        if os.path.lexists(self.path) and not self.path.is_file():
+            raise StoreError(f"{self.path} is no regular file, or a link to none. {_OTHER_FILE}")
         try:
             has_content = self.path.exists() and self.path.stat().st_size > 0
             if has_content and not (self._resume or self._anew):
@@ -169,12 +171,12 @@ class ResultsFile:
 
     def _check_kind(self) -> None:
         """Raise unless the file begins as one of ours does: another one is not touched."""
-        with self.path.open("rb") as file:
+        with open_file(self.path) as file:
             head = file.readline(1 << 20)
         if not head.endswith(b"\n") and (head.startswith(_HEAD_BYTES) or _HEAD_BYTES.startswith(head)):
             return  # A crash cut its first line off: there is nothing in it.
         try:
-            parsed = json.loads(head) if head.startswith(_HEAD_BYTES) else {}
+            parsed = parse_json(head) if head.startswith(_HEAD_BYTES) else {}
             self._run, number = parsed["run"], parsed[_HEAD]
         except (ValueError, KeyError, TypeError):
             number = None
@@ -204,17 +206,17 @@ class ResultsFile:
 
     def _read_line(self, number: int, start: int, line: bytes) -> None:
         try:
-            record = json.loads(line)
+            record = read_record(line)
             self._lines[str(record["id"])] = _Line.of(record, start, len(line))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except ValueError:
             self.damaged.append(number)
             self._has_gaps = True
 
     def _read_failures(self) -> None:
         """Read the failures of earlier runs; those that are answered by now are none."""
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            lines = Path(f"{self.path}.failed").read_text(encoding="utf-8").splitlines()
-            failed = {str(record["id"]): record for record in map(json.loads, lines)}
+        with contextlib.suppress(InputError):
+            records = map(itemgetter(0), read_failures(self.path))
+            failed = {str(record["id"]): record for record in records}
             self._failed = {key: record for key, record in failed.items() if key not in self._lines}
 
     # -- what is in it ---------------------------------------------------------------------------------------
@@ -264,8 +266,17 @@ class ResultsFile:
         yield from map(itemgetter(0), read_records(self.path))
 
     def answer_to(self, question: Question, record: Mapping[str, Any]) -> Answer:
-        """Return the answer that a record of the file holds, with its artifacts."""
-        return Answer.from_computed(question, with_artifacts(record["computed"], self.artifacts_folder))
+        """Return the answer that a record of the file holds, with its artifacts.
+
+        Raises:
+            StoreError: The record is no answer: it was written or changed outside of this store.
+        """
+        try:
+            return Answer.from_computed(question, with_artifacts(record["computed"], self.artifacts_folder))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(
+                f"The answer {brief(record['id'])} in {self.path} is damaged ({brief(error)}). Remove its line."
+            ) from error
 
     @property
     def failures(self) -> dict[str, dict[str, Any]]:
@@ -322,7 +333,7 @@ class ResultsFile:
         del self._lines[key]
         self._has_gaps = True
         if line.folder:
-            shutil.rmtree(self.artifacts_folder / line.folder, ignore_errors=True)
+            remove_child(self.artifacts_folder, line.folder)
 
     def _unwritable(self, error: OSError) -> StoreError:
         kept = " Its answers are complete; when it can be written, resume it (resume=True, or --resume)."
@@ -357,16 +368,62 @@ class ResultsFile:
             raise StoreError(f"{failed_path} cannot be written: {error}.", is_retryable=True) from error
 
 
-def read_records(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yield the answers of a results file, or its failures, with where each begins; damaged lines are left out."""
-    start = 0
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-        for line in file:
+def read_records(path: Path, *, below: Path | None = None) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the answers of a results file with where each begins; damaged lines are left out.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    for start, line in read_lines(path, below=below) if os.path.lexists(path) else ():
+        if line.startswith(b"{"):
             with contextlib.suppress(ValueError):
-                record = json.loads(line) if line.strip() else {}
-                if isinstance(record, dict) and {"id", "given", "computed"} <= record.keys():
-                    yield record, start
-            start += len(line)
+                yield read_record(line), start
+
+
+def read_failures(results: Path) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the failures beside a results file, as `read_records` does its answers."""
+    yield from read_records(Path(f"{results}.failed"), below=results.parent)
+
+
+def read_record(line: bytes) -> dict[str, Any]:
+    """Return a line of a results file, in which everything that is used has its type.
+
+    Raises:
+        ValueError: It is none.
+    """
+    record = parse_json(line)
+    if not _fits(record, _RECORD):
+        raise ValueError("it is no answer")
+    return dict(record)
+
+
+_NUMBER, _MAX_INTEGER = (int, float), 2**53
+_RECORD: dict[str, Any] = {
+    "id": (str, int),
+    "given": {"query": str, "own": dict, "digest": str},
+    "computed": {
+        "verdict": {"status": str, "reason": str},
+        "execution": {"artifacts": [{"file": str, "name": str, "media_type": str}]},
+        "usage": {"model_calls": int, "input_tokens": int, "output_tokens": int, "usd": _NUMBER},
+        "notes": [str],
+        "attempts": list,
+        "seconds": _NUMBER,
+        "error": str,
+    },
+}
+"""What a record holds: types, objects with these keys, and lists of something."""
+_REQUIRED = {"id", "given", "query", "own", "digest", "computed", "file", "name", "media_type"}
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, dict):
+        parts = {key: value.get(key) for key in shape} if isinstance(value, dict) else {"id": None}
+        return all(
+            key not in _REQUIRED if part is None else _fits(part, shape[key]) for key, part in parts.items()
+        )
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
+    return isinstance(value, shape) and not (isinstance(value, int) and abs(value) >= _MAX_INTEGER)
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:

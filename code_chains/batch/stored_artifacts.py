@@ -9,8 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from code_chains.errors import InputError
 from code_chains.records.filenames import file_stem, numbered_names
 from code_chains.storage.files import atomic_write
+from code_chains.storage.foreign import is_child, make_child, read_bytes
+
+_MAX_BYTES = 256 << 20
+"""Of the artifacts of an answer that are read: a line may name one any number of times."""
 
 
 def store_artifacts(computed: Mapping[str, Any], parent: Path, folder: str) -> dict[str, Any]:
@@ -33,9 +38,8 @@ def store_artifacts(computed: Mapping[str, Any], parent: Path, folder: str) -> d
 
 
 def _with_file(parent: Path, folder: str, artifact: Mapping[str, Any]) -> dict[str, Any]:
-    data = base64.b64decode(artifact["data"])
-    path = parent / folder
-    path.mkdir(parents=True, exist_ok=True)
+    data = base64.b64decode(artifact["base64"])
+    path = make_child(parent, folder)
     taken = set(os.listdir(path))
     name = next(name for name in numbered_names(file_stem(artifact["name"])) if name not in taken)
     atomic_write(path / name, data)
@@ -46,16 +50,21 @@ def _with_file(parent: Path, folder: str, artifact: Mapping[str, Any]) -> dict[s
 def with_artifacts(computed: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return what was computed with the data of artifacts; those whose files are gone are empty."""
     execution = computed.get("execution") or {}
-    artifacts = [_with_data(artifact, folder) for artifact in execution.get("artifacts") or ()]
+    artifacts, room = [], _MAX_BYTES
+    for artifact in execution.get("artifacts") or ():
+        data = _data_of(artifact, folder, room)
+        room -= len(data)
+        kept = {key: artifact[key] for key in ("name", "media_type")}
+        artifacts.append({**kept, "base64": base64.b64encode(data).decode()})
     return {**computed, "execution": {**execution, "artifacts": artifacts}} if artifacts else dict(computed)
 
 
-def _with_data(artifact: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    data, parts = b"", str(artifact.get("file", "")).split("/")
-    if len(parts) == 2 and not {"", ".", ".."}.intersection(parts):
-        with contextlib.suppress(OSError):
-            data = folder.joinpath(*parts).read_bytes()
-    return {**{key: artifact[key] for key in ("name", "media_type")}, "data": base64.b64encode(data).decode()}
+def _data_of(artifact: Mapping[str, Any], folder: Path, max_bytes: int) -> bytes:
+    parent, _, name = artifact["file"].partition("/")
+    if "/" not in name and is_child(folder, parent):
+        with contextlib.suppress(InputError):
+            return read_bytes(folder / parent / name, max_bytes, below=folder)
+    return b""
 
 
 def _without_data(attempt: Any) -> Any:
@@ -65,11 +74,11 @@ def _without_data(attempt: Any) -> Any:
     execution = attempt["execution"]
     return {
         **attempt,
-        "execution": {**execution, "artifacts": [{**each, "data": ""} for each in execution["artifacts"]]},
+        "execution": {**execution, "artifacts": [{**each, "base64": ""} for each in execution["artifacts"]]},
     }
 
 
 def folder_of(record: Mapping[str, Any]) -> str:
-    """Return the name of the folder of an answer's artifacts; empty if there are none."""
-    artifacts = (record["computed"].get("execution") or {}).get("artifacts") or [{}]
-    return str(artifacts[0].get("file", "")).rpartition("/")[0]
+    """Return the name of the folder of an answer's artifacts, as the record has it; empty if there are none."""
+    artifacts = (record["computed"].get("execution") or {}).get("artifacts") or [{"file": ""}]
+    return str(artifacts[0]["file"]).rpartition("/")[0]

@@ -9,10 +9,11 @@ from typing import Any
 
 from code_chains.batch.questions import Question, digest_of
 from code_chains.errors import InputError
+from code_chains.executors.inputs import files_on_disk
 from code_chains.executors.sandbox.tables import read_value, write_value
 from code_chains.executors.values import check_variables
-from code_chains.inputs import files_on_disk
 from code_chains.state import as_json
+from code_chains.storage.foreign import read_bytes
 
 MAX_SENT_BYTES = 20 << 20
 """A file that a worker does not see is sent if it is not larger."""
@@ -49,7 +50,7 @@ def _packed_file(path: Path, *, sent: bool) -> dict[str, Any]:
             raise InputError(
                 f"{path} is larger than {MAX_SENT_BYTES:,} bytes, so it is not sent to workers. {where}"
             )
-        file["data"] = base64.b64encode(path.read_bytes()).decode()
+        file["data"] = base64.b64encode(read_bytes(path, MAX_SENT_BYTES)).decode()
     return file
 
 

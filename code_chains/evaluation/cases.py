@@ -15,8 +15,9 @@ from pydantic import JsonValue
 from code_chains.batch.questions import TABLES, Entry, Item, Question, as_questions, read_items
 from code_chains.errors import InputError
 from code_chains.evaluation import examples
-from code_chains.inputs.text import is_text
+from code_chains.executors.inputs import is_text
 from code_chains.records import Record
+from code_chains.storage.foreign import parse_json
 
 _WAYS = ("expected", "expected_pattern", "judge")
 _REMEDY = "Give one of expected (a JSON value), expected_pattern (a regular expression) and judge (true)."
@@ -116,15 +117,11 @@ def _parse_cells(place: str, row: Mapping[str, Any]) -> Entry:
 
 def _parse_cell(place: str, text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text, is_strict=True)
+    except ValueError as error:
         if text.lstrip()[:1] in ("[", "{", '"'):
             raise InputError(f"{place}: expected is not JSON: {error}.") from error
         return text
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _validated(

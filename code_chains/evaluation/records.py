@@ -10,13 +10,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
-from code_chains.callbacks.redaction import escape_invisible
 from code_chains.errors import InputError
 from code_chains.evaluation.cases import Expectation
 from code_chains.evaluation.statistics import percentile, wilson
 from code_chains.inputs import shortened
 from code_chains.records import Record, Usage
+from code_chains.records.printable import escape_invisible
 from code_chains.storage.files import atomic_write
+from code_chains.storage.foreign import parse_json, read_text
 
 _STATUSES = ("verified", "plausible", "unverified", "failed", "error")
 
@@ -203,8 +204,8 @@ class Evaluation(Record):
             InputError: The file cannot be read, or is no evaluation.
         """
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            return cls.from_dict(parse_json(read_text(Path(path))))
+        except (InputError, ValueError, TypeError) as error:
             problem = str(error).partition("\n")[0]
             raise InputError(f"{str(path)!r} is not an evaluation that was saved: {problem}.") from error
 

@@ -1,0 +1,10 @@
+from .cases import Case as Case
+from .cases import Expectation as Expectation
+from .cases import read_cases as read_cases
+from .comparison import Comparison as Comparison
+from .comparison import compare as compare
+from .langsmith import as_target as as_target
+from .langsmith import correct as correct
+from .records import Evaluation as Evaluation
+from .records import Score as Score
+from .runner import evaluate as evaluate
