@@ -10,13 +10,8 @@ import unicodedata
 
 import pytest
 
-from code_chains.callbacks.redaction import (
-    PrintableFormatter,
-    describe_error,
-    escape_invisible,
-    printable,
-    without_secrets,
-)
+from code_chains.callbacks.redaction import PrintableFormatter, describe_error
+from code_chains.records.printable import escape_invisible, printable, without_secrets
 from tests.conftest import HOSTILE
 
 SECRETS = [

@@ -23,6 +23,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_deep_expression_ends_no_chain(sandbox: SandboxExecutor, program: str) -> None:
     model = ScriptedModel(lambda messages: f"```python\n{program}\n```")

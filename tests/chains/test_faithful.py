@@ -18,7 +18,7 @@ from code_chains.verification.grounding import omits_words, rounds_beyond
 
 
 def faithful(answer: Answer) -> bool:
-    return is_faithful(answer.text, {"query": answer.query, "output": answer.output})
+    return is_faithful({"answer": answer.text, "query": answer.query, "output": answer.output})
 
 
 def test_answers_are_scripted_in_every_language() -> None:
@@ -48,7 +48,7 @@ def test_bad_answers_never_stand_alone(language: str) -> None:
     ],
 )
 def test_words_may_be_translated_or_summarized(query: str, output: str, answer: str) -> None:
-    assert is_faithful(answer, {"query": query, "output": output})
+    assert is_faithful({"answer": answer, "query": query, "output": output})
 
 
 def test_a_number_may_be_shorter_if_it_is_exact() -> None:

@@ -27,7 +27,6 @@ from code_chains.testing import ScriptedModel, asks_for_code
 from code_chains.verification.grounding import omits_result, unsupported_numbers
 from code_chains.verification.numbers import ascii_digits
 from code_chains.verification.sanity import sanity_verdict
-from code_chains.verification.sanity.days import misread_days
 from code_chains.verification.sanity.formats import broken_format
 
 SUMS = {
@@ -248,9 +247,6 @@ INPUTS = (
     "The program reads April, and the question asks for May.",
     "The program reads 2023, and the question asks for 2025.",
     "The program reads 2018 to 2022, and the question asks for 2023.",
-    misread_days("print(df['day'] >= '01/04/2023')", ""),
-    misread_days("print(df['at'] <= '2023-05-12')", "`at` (datetime, 2023-04-01 to 2023-06-01)"),
-    "Nothing in the data is called humidity; the program goes on without it. There are: day, rain.",
     broken_format("Format: @mean[value]", "3"),
     doubt("What did I spend in month 4?", "print(d[d.month == 4].amount.sum())", "0.0"),
     doubt("Who is above the mean?", "print(names)", "[]"),

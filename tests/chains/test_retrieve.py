@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_community.vectorstores import FAISS
@@ -50,7 +51,8 @@ def test_a_retrievers_examples_become_context_and_sources() -> None:
     result = RetrieveChain(Always(), k=1).invoke({"query": "?"})
     assert result["context"].endswith("\n```text\nTask: Print 0.\nProgram:\nprint(0)\n```")
     assert "only the values of the question count" in result["context"].partition("\n")[0]
-    assert result["sources"] == (Source("0.py", "Print 0."),)
+    metadata: Any = {"source": "0.py", "about": "Print 0."}
+    assert result["sources"] == (Source("0.py", "Print 0.", "print(0)", None, metadata),)
 
 
 @pytest.mark.parametrize("kind", [FAISS, InMemoryVectorStore])
@@ -76,9 +78,8 @@ def test_a_chain_takes_any_vector_store_and_its_retriever(
 
 
 def test_unrelated_examples_are_left_out() -> None:
-    assert RetrieveChain(store(), min_score=0.9).invoke({"query": "print('a')"})["sources"] == (
-        Source("a.py"),
-    )
+    (source,) = RetrieveChain(store(), min_score=0.9).invoke({"query": "print('a')"})["sources"]
+    assert (source.name, source.text, source.score) == ("a.py", "print('a')", 1.0)
 
 
 def test_the_default_threshold_applies_to_offline_embeddings_alone() -> None:

@@ -197,7 +197,8 @@ def test_generated_tests_that_fail_say_nothing(sandbox: SandboxExecutor) -> None
         "execution": sandbox.run("print(15)"),
         "generated_tests": "assert '16' in output",
     }
-    assert EvaluateChain(executor=sandbox).invoke(state)["verdict"].status == "unverified"
+    verdict = EvaluateChain(executor=sandbox).invoke(state)["verdict"]
+    assert (verdict.status, "tests that a model wrote reject it" in verdict.reason) == ("unverified", True)
 
 
 @pytest.mark.parametrize("tests", ["assert True", "print(1)", "assert (", ""])

@@ -6,6 +6,7 @@ import base64
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -174,7 +175,7 @@ TURNS = st.lists(
         TEXT,
         TEXT,
         st.sampled_from(["failed", "verified"]),
-        artifacts=st.just((Artifact("a.png", "image/png", PNG),)),
+        artifacts=st.just((Artifact.of("a.png", "image/png", PNG),)),
     ),
     max_size=3,
 )
@@ -213,7 +214,7 @@ def _normal(text: str) -> str:
 
 
 def test_the_layout_of_markdown() -> None:
-    image = Artifact("plots/of it.png", "image/png", PNG)
+    image = Artifact.of("plots/of it.png", "image/png", PNG)
     text = to_markdown([turn("Sum?", "x = 1 + 1\nx", "2", answer="It is **2**.", artifacts=(image,))])
     assert text == (
         "## Sum?\n\n```python\nx = 1 + 1\nx\n```\n\nOutput:\n\n```text\n2\n```\n\n"
@@ -314,7 +315,7 @@ def test_images_are_written_beside_markdown_under_unique_names(tmp_path: Path) -
     def with_image(
         data: bytes, *, name: str = "a/../../b".replace("..", "c"), kind: str = "image/png"
     ) -> Turn:
-        return turn(code="plot()", artifacts=(Artifact(name, kind, data),))
+        return turn(code="plot()", artifacts=(Artifact.of(name, kind, data),))
 
     turns = [
         with_image(b"1"),
@@ -333,7 +334,7 @@ def test_other_files_are_never_changed(tmp_path: Path, sales: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "a.png").write_bytes(b"other")
-    export([turn(code="1", artifacts=(Artifact("a.png", "image/png", PNG),))], folder / "x.md")
+    export([turn(code="1", artifacts=(Artifact.of("a.png", "image/png", PNG),))], folder / "x.md")
     assert ((folder / "a.png").read_bytes(), (folder / "a-2.png").read_bytes()) == (b"other", PNG)
     (folder / "sales.csv").write_text("other")
     with pytest.raises(InputError, match=r"sales\.csv.* another file"):
@@ -441,7 +442,7 @@ def test_names_outside_the_folder_are_refused(name: str, tmp_path: Path) -> None
     with pytest.raises(InputError, match="cannot be called"):
         safe_name(name)
     with pytest.raises(InputError, match="cannot be called"):
-        export([turn(code="1", artifacts=(Artifact(name, "image/png", PNG),))], tmp_path / "x.md")
+        export([turn(code="1", artifacts=(Artifact.of(name, "image/png", PNG),))], tmp_path / "x.md")
     with pytest.raises(InputError, match="cannot be called"):
         export([turn(code="1", files={name: __file__})], tmp_path / "x.py")
     assert list(tmp_path.iterdir()) == []
@@ -484,3 +485,10 @@ def test_a_number_without_a_text_is_named_and_names_are_no_code(tmp_path: Path) 
     text = (tmp_path / "x.py").read_text()
     assert "# 'n', int, was given" in text
     assert "\nprint('INJECTED')" not in text
+
+
+def test_a_path_in_a_stored_turn_copies_no_file_of_the_user(tmp_path: Path, sales: Path) -> None:
+    stored = replace(turn(code="print(1)"), files={"a.csv": str(sales), "b.csv": "9" * 5000})
+    export(Turns([stored], lambda _: Inputs({}, {})), tmp_path / "x.py")
+    assert "'a.csv' was given, and is not there any more" in (tmp_path / "x.py").read_text()
+    assert not (tmp_path / "a.csv").exists()

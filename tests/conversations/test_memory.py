@@ -119,7 +119,7 @@ def test_a_store_lists_its_sessions(tmp_path: Path) -> None:
 
 def test_figures_and_variables_are_persisted(tmp_path: Path) -> None:
     memory = ConversationMemory(SqliteStore(tmp_path / "turns.sqlite"))
-    figure = Artifact("a.png", "image/png", b"\x89PNG\0")
+    figure = Artifact.of("a.png", "image/png", b"\x89PNG\0")
     outputs = {"answer": "", "execution": Execution("ok", artifacts=(figure,)), "verdict": OK}
     memory.save_context({"query": "plot", "session_id": "ann", "variables": {"n": [1, None]}}, outputs)
     (turn,) = memory.turns("ann", artifacts=True)
@@ -214,7 +214,7 @@ def test_artifacts_are_evicted_before_turns() -> None:
     memory = ConversationMemory()
     memory.store._max_bytes = 3000
     for number in range(4):
-        large = Artifact("a.png", "image/png", b"x" * 1500)
+        large = Artifact.of("a.png", "image/png", b"x" * 1500)
         memory.add("ann", Turn(f"{number:020d}-x", f"q{number}", artifacts=(large,)))
     assert [turn.query for turn in memory.turns("ann")] == ["q0", "q1", "q2", "q3"]
 
@@ -417,3 +417,15 @@ def test_a_foreign_ai_message_is_a_turn_without_a_program() -> None:
     history.add_messages([HumanMessage("Hi?"), AIMessage("Hello.")])
     (turn,) = ConversationMemory(history=lambda _: history).turns("ann")
     assert (turn.query, turn.answer, turn.runs) == ("Hi?", "Hello.", 0)
+
+
+@pytest.mark.parametrize(
+    "data", [b"{", b"[" * 100_000, b"\xff", b"5", b'{"turn": 5}', b'{"session": "x", "turn": {"id": "y"}}']
+)
+def test_an_entry_that_others_wrote_costs_itself_alone(data: bytes) -> None:
+    memory = ConversationMemory(InMemoryByteStore())
+    for name in ("ann", "bob"):
+        save_turn(memory, "one", name)
+    memory.store.mset([(min(memory.store.yield_keys(prefix="turns/")), data)])
+    assert len(memory.turns("ann")) + len(memory.turns("bob")) == 1
+    assert {"ann", "bob"} & {*memory.sessions()}

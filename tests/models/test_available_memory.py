@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.models.memory import available_memory
+from code_chains.models.choice import available_memory
 
 MEMINFO = {"proc/meminfo": "MemTotal:       8000 kB\nMemFree:        100 kB\nMemAvailable:   5000 kB\n"}
 UNLIMITED = "9223372036854771712\n"

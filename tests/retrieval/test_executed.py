@@ -12,8 +12,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import BaseMessage
 
 from code_chains import RetrieveChain, SnippetStore, create_code_chain
-from code_chains.arguments import resolve_executor
 from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.registry import resolve_executor
 from code_chains.retrieval import executed
 from code_chains.testing import ScriptedModel
 

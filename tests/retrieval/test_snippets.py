@@ -736,3 +736,17 @@ def test_the_fingerprint_follows_the_content(embedding: Recording, folder: Path)
     assert SnippetStore.from_folder(folder, embedding).fingerprint == before
     store.delete([str(store.similarity_search("one")[0].id)])
     assert store.fingerprint != before
+
+
+def test_an_index_behind_a_link_is_neither_read_nor_written(embedding: Recording, tmp_path: Path) -> None:
+    one = SnippetStore(embedding)
+    one.add_texts(["print(1)"])
+    one.save(tmp_path / "one")
+    before = (tmp_path / "one" / "snippets.sqlite").read_bytes()
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "snippets.sqlite").symlink_to(tmp_path / "one" / "snippets.sqlite")
+    with pytest.raises(StoreError, match="symbolic link"):
+        SnippetStore.load(tmp_path / "two", embedding)
+    with pytest.raises(StoreError, match="symbolic link"):
+        SnippetStore(embedding).save(tmp_path / "two")
+    assert (tmp_path / "one" / "snippets.sqlite").read_bytes() == before
