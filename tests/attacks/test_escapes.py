@@ -34,7 +34,7 @@ import pytest
 
 from code_chains.errors import InputError, SessionError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
-from code_chains.state import ErrorReport, Execution
+from code_chains.records import ErrorReport, Execution
 from tests import conftest
 from tests.conftest import soon
 from tests.support.other_user import NOBODY, READABLE, OtherUser

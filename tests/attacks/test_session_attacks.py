@@ -21,7 +21,7 @@ from code_chains.errors import SessionError
 from code_chains.executors import Limits, SandboxExecutor, Session
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.request import Request
-from code_chains.state import Execution
+from code_chains.records import Execution
 from tests.conftest import descendants, soon
 from tests.support.other_user import for_landlock
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import format_exception
@@ -234,7 +234,7 @@ def test_large_files_and_names_with_spaces_and_umlauts_come_in_and_go_out(servic
             "open('ü b.bin', 'wb').write(open('my däta.bin', 'rb').read())", files={"my däta.bin": content}
         )
     assert [(file.name, file.data) for file in done.artifacts] == [("ü b.bin", content)]
-    assert "code_chains" not in service.backend.execute("ls /tmp").output
+    assert "code_chains-" not in service.backend.execute("ls /tmp").output
 
 
 @both
@@ -331,7 +331,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, f"langchain_{name}", None)
     with pytest.raises(ConfigurationError, match=rf'executor=\'{name}\'.*pip install -e "\.\[{name}\]"'):
-        create_code_chain(counting_model([]), executor=name)  # type: ignore[arg-type]
+        create_code_chain(counting_model([]), executor=name)
 
 
 @pytest.mark.parametrize("key", ["", "secret\nX-Injected: 1", "secrét"])
@@ -343,7 +343,7 @@ def test_a_missing_or_malformed_key_is_an_error_that_names_the_variable_alone(
     for variable in KEYS[name] if key else ():
         monkeypatch.setenv(variable, key)
     with pytest.raises(ConfigurationError, match=KEYS[name][0]) as caught:
-        create_code_chain(counting_model([]), executor=name)  # type: ignore[arg-type]
+        create_code_chain(counting_model([]), executor=name)
     assert "secr" not in str(caught.value)
 
 
@@ -388,8 +388,8 @@ def unreliable(backend: SandboxBackend, monkeypatch: pytest.MonkeyPatch) -> type
         live: ClassVar[list[int]] = []
 
     Fresh.backend = backend
-    services: Mapping[str, type[Service]] = {"unreliable": Fresh}
-    monkeypatch.setattr(cloud_executor, "SERVICES", services)
+    monkeypatch.setattr(cloud_executor, "HOSTED", {"unreliable": ""})
+    monkeypatch.setattr(cloud_executor, "load", lambda target: Fresh)
     monkeypatch.setenv("UNRELIABLE_KEY", "secret-key")
     return Fresh
 

@@ -127,6 +127,21 @@ def test_only_a_system_that_refuses_namespaces_is_asked_to_allow_them(
         assert (advice in str(failure.value)) == is_refused
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["sleep 60", "kill -9 $$", "echo Cannot allocate memory >&2"])
+def test_a_launcher_that_fails_for_the_moment_gives_way_to_no_weaker_one(
+    monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(provider, "START_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(provider, "candidates", lambda level: ["namespaces", "landlock"])
+    monkeypatch.setitem(LAUNCHERS, "namespaces", lambda spec: ["sh", "-c", way])
+    with SandboxExecutor(preload=(), min_isolation="landlock") as executor:
+        with pytest.raises(ExecutorError) as failure:
+            executor.run("1")
+        assert (failure.value.is_retryable, type(failure.value)) == (True, ExecutorError)
+        assert executor.launcher == "namespaces"
+
+
 @pytest.mark.parametrize("launcher", [None, *LAUNCHERS])
 def test_elsewhere_than_on_linux_every_launcher_is_refused(
     monkeypatch: pytest.MonkeyPatch, launcher: Any

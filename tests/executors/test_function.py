@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -108,3 +110,36 @@ def test_inputs_that_a_function_cannot_take_are_refused_before_a_model_is_paid(g
         pytest.raises(InputError, match="files or variables"),
     ):
         chain.invoke({"query": "What is n?", **given})
+
+
+def test_the_outcome_of_another_process_is_one() -> None:
+    def run(code: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+
+    executor = FunctionExecutor(run)
+    assert executor.run("print(7)").output == "7"
+    error = executor.run("1 / 0").error
+    assert error is not None
+    assert (error.type, error.message) == ("ZeroDivisionError", "division by zero")
+
+
+def test_what_a_function_says_it_returns_is_refused_before_anything_is_paid() -> None:
+    def pair(code: str) -> tuple[str, str]:
+        return "", ""
+
+    with pytest.raises(ConfigurationError, match="it returns tuple"):
+        create_code_chain(ScriptedModel(lambda messages: "1"), executor=pair)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"status": "error", "output": "15"},
+        {"status": "failed", "output": "", "stderr": "ValueError: no"},
+        Execution("error", stderr="Traceback …\nValueError: no"),
+    ],
+)
+def test_what_an_executor_reports_as_an_error_is_one(outcome: Any) -> None:
+    execution = FunctionExecutor(lambda code: outcome).run("1")
+    assert (execution.status, execution.error is not None) == ("error", True)
+    assert execution.summary != "The program ended with status error."

@@ -18,7 +18,7 @@ from code_chains.errors import ConfigurationError, ExecutorError, OverloadedErro
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.waiting import drive
-from code_chains.state import Execution
+from code_chains.records import Execution
 from code_chains.testing import ScriptedModel
 from tests.conftest import soon
 

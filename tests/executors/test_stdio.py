@@ -6,7 +6,6 @@ import asyncio
 import io
 import os
 import signal
-import struct
 import sys
 import time
 from collections.abc import Iterator
@@ -17,13 +16,15 @@ import pytest
 from click.testing import CliRunner
 
 from code_chains.apps.terminal.cli import cli
-from code_chains.arguments import resolve_executor
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, OverloadedError, SessionError
 from code_chains.executors import EngineExecutor, Executor, Limits, Session, StdioExecutor
+from code_chains.executors.registry import resolve_executor
 from code_chains.executors.remote import stdio, stdio_connection
-from code_chains.executors.remote.engine import write_context
+from code_chains.executors.remote.engine import ready_engine, write_context
 from code_chains.executors.remote.stdio import SERVER
+from code_chains.executors.remote.stdio_frames import HEADER, frame
 from code_chains.executors.values import value_of
+from code_chains.records.runs import PROBED
 from code_chains.testing import ExecutorContract, SessionContract
 from code_chains.toolbox import Toolbox
 from tests.conftest import descendants, soon
@@ -201,7 +202,14 @@ def says(*frames: bytes, then: str = "") -> list[str]:
 
 
 LATER = "time.sleep(0.5); os.write(1, {!r}); time.sleep(60)"
-READY = struct.pack("!I", 41) + b'{"id": 0, "done": {"guidance": "hello."}}'
+
+
+def framed(message: Any, *blobs: bytes) -> bytes:
+    """Return a frame as a server sends it."""
+    return b"".join(frame(message, blobs))
+
+
+READY = framed({"id": 0, "done": {"guidance": "hello."}})
 
 
 @pytest.mark.parametrize(
@@ -209,18 +217,18 @@ READY = struct.pack("!I", 41) + b'{"id": 0, "done": {"guidance": "hello."}}'
     [
         (["no-such-program"], "cannot be started"),
         ([sys.executable, "-c", "import sys; sys.exit('no such image')"], "It said: no such image"),
-        (says(b"hello, world"), "cannot be read"),
-        (says(b"\0\0\0\2[]"), "cannot be read"),
-        (says(b"\xff\xff\xff\xff"), "cannot be read"),
-        (says(b"\0\0\1\0{"), "it ended"),
+        (says(b"hello, world, how are you"), "cannot be read"),
+        (says(HEADER.pack(0, 2, 0) + b"[]"), "cannot be read"),
+        (says(b"\xff" * HEADER.size), "cannot be read"),
+        (says(HEADER.pack(0, 256, 0) + b"{"), "it ended"),
         (says(READY[:20], then="time.sleep(60)"), "not ready after"),
-        (says(READY), "it ended"),
-        (says(READY, then=LATER.format(b'\0\0\0\x17{"id":1,"call":1,"x":1}')), "cannot be read"),
+        (says(READY), "it ended|can be written"),
+        (says(READY, then=LATER.format(framed({"id": 1, "call": 1, "x": 1}))), "cannot be read"),
         (
-            says(READY, b'\0\0\0\x11{"id":1,"done":{}}', then="time.sleep(60)"),
-            "(malformed|cannot be read|it ended)",
+            says(READY, framed({"id": 1, "done": {}}), then="time.sleep(60)"),
+            "malformed|cannot be read|it ended|no answer",
         ),
-        (says(READY, then="time.sleep(60)"), "nothing came for"),
+        (says(READY, then="time.sleep(60)"), "no answer came"),
     ],
 )
 def test_a_server_that_is_none_is_an_error_that_says_so(
@@ -233,6 +241,168 @@ def test_a_server_that_is_none_is_an_error_that_says_so(
         pytest.raises(ExecutorError, match=said),
     ):
         executor.run("1")
+
+
+GOOD: dict[str, Any] = {
+    "status": "ok",
+    "error": None,
+    "result": None,
+    "stdout": "1\n",
+    "stderr": "",
+    "files": [],
+    "displays": [],
+    "seconds": 0.1,
+    "peak": 1,
+    "truncated": False,
+    "isolation": None,
+}
+LEVEL = {
+    "level": "perfect",
+    "launcher": "\x1b[2J",
+    "layers": ["x" * 5000] * 50,
+    **dict.fromkeys(PROBED, 1),
+}
+FORGED: dict[str, dict[str, Any]] = {
+    "a path above": {"files": [["../../x", 0]]},
+    "an absolute path": {"files": [["/x", 0]]},
+    "escapes in a name": {"files": [["a\n\x1b[31mb", 0]]},
+    "a long name": {"files": [["x" * 5000, 0], ["/".join("x" * 500), 0]]},
+    "a display of another kind": {"displays": [["text/html\r\nX: y", 0], ["image/png", 0]]},
+    "many files": {"files": [[f"{number}.txt", 0] for number in range(2000)]},
+    "no number": {"seconds": float("nan"), "peak": -5},
+    "a long output": {"stdout": "x" * 500_000, "stderr": "y" * 500_000},
+    "a level": {
+        "isolation": {
+            "level": "perfect",
+            "launcher": "\x1b[2J",
+            "layers": ["x" * 5000] * 50,
+            **dict.fromkeys(PROBED, 1),
+        }
+    },
+    "calls": {"tool_calls": [{"name": "pay"}]},
+}
+
+
+MALFORMED: dict[str, dict[str, Any]] = {
+    "data that is not there": {"files": [["a.txt", 7]]},
+    "another type": {"stdout": 7},
+    "a long outcome": {"result": "x" * 1_100_000},
+    "a long error": {"status": "error", "error": {"type": "E", "message": "x" * 200_000}},
+    "an unknown status": {"status": "splendid"},
+    "no error": {"status": "error", "error": [1, 2]},
+}
+
+
+def claiming(forged: dict[str, Any], folder: Path) -> list[str]:
+    """Return the command of a server that streams more than a run may print, and then claims this of it."""
+    parts = b"".join([framed({"id": 1, "part": "p" * 60_000})] * 20)
+    said = folder / "said"
+    said.write_bytes(parts + framed({"id": 1, "done": [{**GOOD, **forged}]}, b"data"))
+    then = f"time.sleep(0.5); out = open(1, 'wb'); out.write(open({str(said)!r}, 'rb').read()); out.flush(); time.sleep(60)"
+    return says(READY, then=then)
+
+
+def test_what_cannot_be_read_of_one_run_ends_no_other(own: StdioExecutor) -> None:
+    def count(numbers: list[int]) -> int:
+        """Count numbers."""
+        return len(numbers)
+
+    assert own.run("print(count([1] * 100_000))", tools=[count]).stdout == "100000\n"
+    connection = own._connection
+    assert connection is not None
+    request = stdio_connection.Request()
+    connection.register(request)
+    connection._take(request.number, b"[" * 100_000, b"")
+    with pytest.raises(ExecutorError, match="cannot be read"):
+        request.outcome()
+    connection.forget(request)
+    assert own.run("1").result == "1"
+    assert own._connection is connection
+
+
+@pytest.mark.parametrize(
+    "part",
+    [framed({"id": 1, "part": "p" * 60_000}), framed({"id": 1, "part": ""}), framed({"id": 0, "beat": True})],
+)
+def test_a_server_that_writes_without_an_end_is_given_up(part: bytes) -> None:
+    then = f"out = open(1, 'wb'); more = {part!r} * 100\nwhile True: out.write(more)"
+    with (
+        StdioExecutor(
+            [sys.executable, "-c", f"import os, time; os.write(1, {READY!r}); time.sleep(0.5); {then}"]
+        ) as executor,
+        pytest.raises(ExecutorError, match=r"without an end|nobody asked for"),
+    ):
+        executor.run("1")
+
+
+@pytest.mark.parametrize("forged", MALFORMED.values(), ids=MALFORMED)
+def test_what_is_no_record_is_an_error(forged: dict[str, Any], tmp_path: Path) -> None:
+    with (
+        StdioExecutor(claiming(forged, tmp_path), limits=LIMITS) as executor,
+        pytest.raises(ExecutorError, match="malformed"),
+    ):
+        executor.run("1")
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+def test_what_a_server_claims_is_checked_as_reports_of_hosted_sandboxes_are(
+    forged: dict[str, Any], tmp_path: Path
+) -> None:
+    with StdioExecutor(claiming(forged, tmp_path), limits=LIMITS) as executor:
+        done = executor.run("1")
+    assert all(artifact.name == f"{number}.txt" for number, artifact in enumerate(done.artifacts))
+    assert len(done.artifacts) <= 100
+    assert max(len(done.stdout), len(done.stderr)) <= LIMITS.output_bytes
+    assert (0 <= done.duration < 1, done.peak_memory >= 0, done.tool_calls) == (True, True, ())
+    if done.isolation is not None:
+        assert (done.isolation.level, "(as claimed)" in done.isolation.launcher) == ("none", True)
+        assert "\x1b" not in done.isolation.launcher
+
+
+def test_a_program_and_uploads_that_wait_for_each_other_stop_nothing(own: StdioExecutor) -> None:
+    def take(text: str) -> str:
+        """Return a text as it is."""
+        return text
+
+    calling = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(8) as pool: print(sum(map(len, pool.map(take, ['x' * 100_000] * 24))))"
+    )
+
+    async def ask() -> float:
+        runs = [own.arun("print(1)", files={"a.bin": bytes(20 << 20)}) for _ in range(2)]
+        waiting = asyncio.gather(own.arun(calling, tools=[take]), *runs)
+        worst, started = 0.0, time.monotonic()
+        while not waiting.done():
+            await asyncio.sleep(0.01)
+            worst, started = max(worst, time.monotonic() - started), time.monotonic()
+        done = await waiting
+        assert [run.stdout for run in done] == ["2400000\n", "1\n", "1\n"]
+        return worst
+
+    own.warm_up()
+    assert asyncio.run(ask()) < 2.0
+
+
+def test_a_server_that_reads_nothing_or_is_paused_ends_a_run_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "SILENT_S", 1.0)
+    monkeypatch.setattr(stdio, "CHECK_INTERVAL_S", 0.2)
+
+    async def ask(executor: StdioExecutor) -> float:
+        run = asyncio.create_task(executor.arun("1", files={"a.bin": bytes(8 << 20)}))
+        worst, started = 0.0, time.monotonic()
+        while not run.done():
+            await asyncio.sleep(0.01)
+            worst, started = max(worst, time.monotonic() - started), time.monotonic()
+        with pytest.raises(ExecutorError, match="no answer came"):
+            await run
+        return worst
+
+    with StdioExecutor(says(READY, then="time.sleep(60)"), limits=LIMITS) as executor:
+        executor.warm_up()
+        started = time.monotonic()
+        assert asyncio.run(ask(executor)) < 1.0
+        assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("command", ["docker run", [], [1]])
@@ -273,6 +443,19 @@ def test_an_engine_without_the_image_says_how_to_build_it(engine: Path) -> None:
         pytest.raises(ExecutorError, match="code-chains image build --engine docker"),
     ):
         executor.run("1")
+
+
+def test_an_engine_that_does_not_answer_is_none_that_lacks_the_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docker").write_text("#!/bin/sh\nexec sleep 60")
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("code_chains.executors.remote.engine._ASK_TIMEOUT_S", 0.2)
+    ready_engine.cache_clear()
+    with pytest.raises(ExecutorError, match="is unknown") as raised:
+        ready_engine()
+    assert raised.value.is_retryable
 
 
 def test_one_container_without_a_network_serves_all_runs(engine: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
 from code_chains.executors import EngineExecutor, Executor, SandboxExecutor, WasmExecutor, strongest
+from code_chains.executors.remote import engine
 from code_chains.executors.sandbox import launchers, provider
 from code_chains.executors.sandbox.launchers import may_make_namespaces
 from code_chains.executors.strongest import strongest_executor
@@ -29,7 +30,7 @@ from tests.support.other_user import for_landlock
 def without_namespaces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A system that lets nobody make namespaces, as most containers."""
     monkeypatch.setattr(strongest, "may_make_namespaces", lambda: False)
-    monkeypatch.setattr(strongest, "ready_engine", lambda: None)
+    monkeypatch.setattr(engine, "ready_engine", lambda: None)
     caches = (strongest._say_once, strongest.landlock_objection)
     for cached in caches:
         cached.cache_clear()
@@ -90,7 +91,7 @@ def test_without_landlock_it_is_webassembly_and_the_log_says_why(caplog: pytest.
 def test_an_engine_that_has_the_image_comes_before_webassembly(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(strongest, "ready_engine", lambda: "podman")
+    monkeypatch.setattr(engine, "ready_engine", lambda: "podman")
     with caplog.at_level(logging.WARNING), strongest_executor() as executor:
         assert isinstance(executor, EngineExecutor)
         assert executor.engine == "podman"
@@ -137,7 +138,7 @@ def test_a_kernel_without_pidfds_as_that_of_gvisor_offers_no_level_of_the_sandbo
     for cached in caches:
         cached.cache_clear()
     monkeypatch.setattr(os, "pidfd_open", lacking)
-    monkeypatch.setattr(strongest, "ready_engine", lambda: None)
+    monkeypatch.setattr(engine, "ready_engine", lambda: None)
     try:
         assert strongest.strongest_level() == "wasm"
         assert "no pidfd_open" in str(strongest.landlock_objection())
@@ -153,9 +154,7 @@ def test_other_systems_have_webassembly_or_an_error_that_names_it(
     may_make_namespaces.cache_clear()
     has_webassembly = importlib.util.find_spec("eryx") is not None
     monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(
-        strongest, "ready_engine", lambda: None
-    )  # Searching programs needs the real platform.
+    monkeypatch.setattr(engine, "ready_engine", lambda: None)  # Searching programs needs the real platform.
     try:
         with monkeypatch.context() as patch:
             patch.setattr("importlib.util.find_spec", lambda name: None)
@@ -185,12 +184,30 @@ def test_an_old_python_is_told_that_webassembly_needs_a_newer_one(
         strongest_executor()
 
 
-def test_what_hangs_counts_as_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launchers, "CHECK_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(launchers, "TRY_NAMESPACES", "import time; time.sleep(60)")
-    monkeypatch.setattr("shutil.which", lambda name: None)
+@pytest.mark.skipif(sys.platform != "linux", reason="namespaces are of Linux")
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "import time; time.sleep(60)",
+        "import os; os._exit(1)",
+        "raise MemoryError",
+        "import os; os.kill(os.getpid(), 9)",
+    ],
+)
+def test_a_check_that_fails_is_an_error_and_lowers_no_level(
+    monkeypatch: pytest.MonkeyPatch, attempt: str
+) -> None:
     may_make_namespaces.cache_clear()
-    assert not may_make_namespaces()
+    with monkeypatch.context() as patch:
+        patch.setattr(launchers, "CHECK_TIMEOUT_S", 0.2)
+        patch.setattr(launchers, "TRY_NAMESPACES", attempt)
+        patch.setattr("shutil.which", lambda name: None)
+        with pytest.raises(ExecutorError, match="try again") as raised:
+            strongest_executor()
+        assert raised.value.is_retryable
+        patch.setattr(launchers, "CHECK_TIMEOUT_S", 30.0)
+        patch.setattr(launchers, "TRY_NAMESPACES", "raise SystemExit(77)")
+        assert not may_make_namespaces()
     may_make_namespaces.cache_clear()
 
 

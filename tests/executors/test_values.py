@@ -24,7 +24,7 @@ from code_chains.chains.answer_value import answer_value
 from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
 from code_chains.executors.values import check_variables, value_of
-from code_chains.state import DisplayData, Execution
+from code_chains.records import DisplayData, Execution
 from code_chains.testing import ScriptedModel
 from code_chains.toolbox import Toolbox
 from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError

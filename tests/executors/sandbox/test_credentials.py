@@ -204,6 +204,32 @@ def test_one_request_is_all_that_a_connection_is_for() -> None:
     assert request == (b"GET / HTTP/1.1\r\nHost: a.org\r\nConnection: close\r\nX-Key: v\r\n\r\n", 0)
 
 
+@pytest.mark.parametrize(
+    "name", ["Content-Length", "content_length", "Content.Length", "CONTENT-LENGTH", "Content_length"]
+)
+def test_a_length_is_stated_as_it_was_counted(name: str) -> None:
+    request = with_headers(f"POST / HTTP/1.1\r\n{name}: 7\r\nA: b\r\n\r\n".encode(), "a.org", {})
+    assert request == (
+        b"POST / HTTP/1.1\r\nHost: a.org\r\nConnection: close\r\nContent-Length: 7\r\nA: b\r\n\r\n",
+        7,
+    )
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "Content_Length: 7",
+        "content.length: 7",
+        "Content-Length: 7",
+        "Transfer_Encoding: x",
+        "transfer~encoding: x",
+    ],
+)
+def test_two_names_of_a_length_are_refused(second: str) -> None:
+    head = f"POST / HTTP/1.1\r\nContent-Length: 7\r\n{second}\r\n\r\n".encode()
+    assert with_headers(head, "a.org", {}) == "Send the body as a whole, with one Content-Length."
+
+
 def test_what_follows_a_request_goes_nowhere(executor: SandboxExecutor, service: Service) -> None:
     code = (
         "import socket\nplace = socket.create_connection(('localhost', 80), timeout=5)\n"

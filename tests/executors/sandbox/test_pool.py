@@ -273,16 +273,25 @@ def test_what_a_program_leaves_running_ends_even_without_its_template(doomed: Sa
 
 
 @pytest.mark.slow
-def test_folders_on_the_way_to_visible_paths_are_made_anew() -> None:
+def test_an_interpreter_below_a_folder_of_the_sandbox_costs_no_probe_and_leaves_nothing() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        environment = Path(folder) / "deep" / "venv"
-        venv.create(environment, symlinks=True, system_site_packages=True)
-        with SandboxExecutor(preload=(), python=str(environment / "bin" / "python")) as executor:
-            look = f"import os; print(oct(os.stat('{folder}/deep').st_mode))"
+        way = f"{folder}/deep"
+        venv.create(f"{way}/venv", symlinks=True, system_site_packages=True)
+        changes = (
+            f"os.chmod('{way}', 0)",
+            f"open('{way}/left', 'w').close(); os.utime('{way}', (1, 1))",
+            f"open('{way}/left', 'w').close(); os.unlink('{way}/left')",
+            f"os.rename('{way}', '{folder}/other')",
+            "open('/tmp/left', 'w').close()",
+        )
+        look = "import os; print([(f, oct(os.stat(f).st_mode), d, n) for f, d, n in os.walk('/tmp') if 'venv' not in f])"
+        with SandboxExecutor(preload=(), python=f"{way}/venv/bin/python") as executor:
             first = executor.run(look).output
-            for _ in range(3):
-                assert executor.run(f"import os; os.chmod('{folder}/deep', 0)").ok
+            for change in changes:
+                assert executor.run(f"import os; {change}").ok
                 assert {executor.run(look).output for _ in range(3)} == {first}
+            proofs = Counter(id(executor.run("1").isolation) for _ in range(PROBE_INTERVAL))
+            assert max(proofs.values()) > 1
 
 
 @pytest.mark.slow

@@ -29,8 +29,9 @@ import pytest
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, MissingExtraError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.sandbox.interpreter import this
 from code_chains.executors.sandbox.provider import PRELOAD
-from code_chains.state import DisplayData
+from code_chains.records import DisplayData
 from tests.conftest import ROOT, PatchInside, at_rest, descendants, soon
 
 
@@ -588,3 +589,10 @@ def test_a_reported_result_stands_however_long_the_process_takes_to_exit(patch_i
         "5",
         ["made.txt"],
     )
+
+
+def test_folders_of_packages_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    python = this()
+    assert (python.has("numpy"), python.has("no_such_module")) == (True, False)
+    monkeypatch.setattr(os, "listdir", lambda path: pytest.fail(f"{path} is listed again"))
+    assert not any(python.has(f"module_{number}") for number in range(1_000))

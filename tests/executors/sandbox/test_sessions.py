@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
 from code_chains.executors import Limits, SandboxExecutor, Session
 from code_chains.executors.sandbox.request import Request
-from code_chains.state import Execution, Problem
+from code_chains.records import Execution, Problem
 from code_chains.testing import ScriptedExecutor, SessionContract
 from tests.conftest import KERNEL_LAUNCHERS, at_rest, available, descendants, soon
 from tests.support.other_user import for_landlock
