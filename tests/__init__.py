@@ -11,4 +11,4 @@ from tests.support import other_systems
 
 other_systems.imitate_if_asked(sys.argv)  # Before anything imports code_chains.
 
-pytest.register_assert_rewrite("code_chains.testing")  # Its failures say what was compared.
+pytest.register_assert_rewrite("code_chains.testing.contracts")  # Its failures say what was compared.

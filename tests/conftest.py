@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from langchain_core.stores import BaseStore
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -28,10 +27,12 @@ from code_chains.executors.guest.sandbox.processes import pid_of
 from code_chains.executors.sandbox import launchers
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.pool import _pools
-from code_chains.testing import ScriptedModel, asks_for_code
 from tests.support import other_systems
 
 if TYPE_CHECKING:
+    from langchain_core.stores import BaseStore
+
+    from code_chains.testing import ScriptedModel
     from tests.attacks import test_escapes
 
 ROOT = Path(__file__).parent.parent
@@ -263,6 +264,8 @@ def available(launcher: str) -> str:
 @pytest.fixture
 def model() -> ScriptedModel:
     """A model with one program and one answer."""
+    from code_chains.testing import ScriptedModel, asks_for_code
+
     return ScriptedModel(
         lambda messages: f"```python\n{SUM_CODE}\n```" if asks_for_code(messages) else SUM_ANSWER
     )

@@ -6,6 +6,7 @@ import ast
 import doctest
 import functools
 import importlib
+import importlib.util
 import pkgutil
 import re
 import subprocess
@@ -27,6 +28,7 @@ MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(code_chains.__path__, "code_chains.")
     if not module.name.endswith("__main__")
+    and (not module.name.endswith(".inspect_ai") or importlib.util.find_spec("inspect_ai"))
     and not (sys.platform == "win32" and module.name.startswith(PROGRAMS))
 )
 SOURCES = sorted((ROOT / "code_chains").rglob("*.py"))
@@ -47,15 +49,7 @@ def test_every_public_name_is_there(name: str) -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
-        code_chains.no_such_name  # noqa: B018
-
-
-def test_every_package_is_part_of_what_is_installed() -> None:
-    parser = ConfigParser()
-    parser.read(ROOT / "setup.cfg")
-    listed = set(parser["options"]["packages"].split())
-    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "code_chains").rglob("__init__.py")}
-    assert {".".join(folder.parts) for folder in folders} <= listed
+        code_chains.no_such_name  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize("module", ["code_chains", "code_chains.apps.terminal.cli"])
@@ -95,6 +89,57 @@ def test_the_package_warns_of_nothing_when_imported() -> None:
     )
 
 
+ALONE = """
+import sys
+class Blocked:
+    def find_spec(self, name, *rest):
+        if name.startswith(("langchain", "langsmith")): raise ImportError(name)
+sys.meta_path.insert(0, Blocked())
+from code_chains.executors import Limits, SandboxExecutor
+with SandboxExecutor(limits=Limits(seconds=20)) as sandbox:
+    with sandbox.session() as session:
+        session.run("x = 6", files={"a.txt": b"7"})
+        print(session.run("print(x * int(open('a.txt').read()))", variables={"n": 1}).stdout)
+    program, tests = sandbox.run_tests("def f(x): return x + 1", "assert solution.f(1) == 2")
+    print(program.status, *sandbox.stream("print(1)"))
+    try:
+        sandbox.run("1", tools=[print])
+    except ValueError as error:
+        print(error)
+from pathlib import Path
+ours = [module.__file__ for name, module in sys.modules.items() if name.split(".")[0] == "code_chains"]
+print(sum(len(Path(file).read_text().splitlines()) for file in ours))
+"""
+
+
+@pytest.mark.slow
+def test_the_sandbox_needs_no_langchain_and_stays_small() -> None:
+    """A program, a session, tests and a stream run without it, and only lists of LangChain's tools need it."""
+    *printed, lines = python(ALONE).strip().split("\n")
+    assert printed[0] == "42"
+    assert "lists of tools need LangChain" in "".join(printed)
+    assert int(lines) < 14_000
+
+
+QUESTION = """
+import sys
+from pathlib import Path
+from code_chains import create_code_chain
+from code_chains.testing import ScriptedModel, asks_for_code
+model = ScriptedModel(lambda messages: "print(15)" if asks_for_code(messages) else "It is 15.")
+with create_code_chain(model, executor="sandbox") as chain:
+    chain.invoke("What is the sum of the numbers from 1 to 5?")
+ours = [m.__file__ for name, m in sys.modules.items() if name.split(".")[0] == "code_chains" and m.__file__]
+print(len(ours), sum(len(Path(file).read_text().splitlines()) for file in ours))
+"""
+
+
+@pytest.mark.slow
+def test_a_question_loads_no_more_than_it_uses() -> None:
+    modules, lines = map(int, python(QUESTION).split())
+    assert (modules <= 180, lines <= 30_000) == (True, True), (modules, lines)
+
+
 def test_the_layers_hold() -> None:
     done = subprocess.run(
         [str(Path(sys.executable).parent / "lint-imports")],
@@ -127,6 +172,89 @@ def test_no_pickle_and_no_unsafe_loading() -> None:
     using = [path for path in mention if unsafe & imported(path)]
     # It keeps tests from unpickling what a program wrote.
     assert [path.name for path in using] == ["precautions.py"]
+
+
+OPENING = {
+    "open",
+    "fdopen",
+    "read_text",
+    "read_bytes",
+    "rmtree",
+    "unlink",
+    "rmdir",
+    "copyfile",
+    "copytree",
+    "load_workbook",
+}
+MAY_OPEN = {
+    "storage/foreign.py": "the gate",
+    "storage/files.py": "writes, and locks",
+    "storage/sqlite_file.py": "locks a folder, and removes what lies beside a new store",
+    "batch/line_file.py": "writes the user's results file",
+    "batch/results_file.py": "removes the failures that it wrote, by their name",
+    "batch/export.py": "writes tables",
+    "batch/workers.py": "hashes the source of this package",
+    "records/runs.py": "saves an artifact as a new file",
+    "_lazy.py": "reads the stub of a package",
+    "batch/questions.py": "parses a workbook that the gate has opened",
+    "databases/executor.py": "looks at the first bytes of a database that the user names",
+    "temporary.py": "the folder of this process",
+    "apps/mcp/files.py": "folders of this server",
+    "apps/mcp/server.py": "a pipe",
+    "apps/page/guard.py": "the secret path of this user",
+    "apps/page/history.py": "folders of conversations, by names that are checked",
+    "apps/page/sessions.py": "what was just exported to a folder of this process",
+    "apps/terminal/chat.py": "writes",
+    "apps/terminal/cli_options.py": "the null device",
+    "apps/terminal/question_log.py": "removes data that it wrote, by listing its folder",
+}
+"""Modules that open or remove files otherwise, and which."""
+NOT_OF_OTHERS = ("executors/", "profiles/", "models/")
+"""What runs beside or within a sandbox; and weights, which count by their checksum."""
+
+
+def opens(path: Path) -> bool:
+    """Whether a module opens or removes a file by itself; what belongs to the package is no file of others."""
+    ours = re.compile(
+        r"files\(|SCRIPT\.|folder\.joinpath|foreign\.|_dialog|self\.open|webbrowser|SnippetStore|archive\."
+    )
+    calls = [
+        node.func
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    ]
+    names = [ast.unparse(call) for call in calls if isinstance(call, ast.Attribute)]
+    names += ["open" for call in calls if isinstance(call, ast.Name) and call.id == "open"]
+    return any(name.rpartition(".")[2] in OPENING and not ours.search(name) for name in names)
+
+
+def test_files_that_others_may_have_written_are_opened_by_the_gate_alone() -> None:
+    package = ROOT / "code_chains"
+    names = {path.relative_to(package).as_posix() for path in SOURCES if opens(path)}
+    assert {name for name in names if not name.startswith(NOT_OF_OTHERS)} == set(MAY_OPEN)
+
+
+def test_yaml_is_parsed_by_the_gate_alone() -> None:
+    using = {path.name for path in SOURCES if "yaml" in imported(path) and "inside" not in path.parts}
+    assert using == {"foreign_yaml.py"}
+
+
+@pytest.mark.parametrize(
+    "folder", ["conversations", "lessons", "retrieval", "storage", "receipts.py", "apps/terminal"]
+)
+def test_json_that_others_may_have_written_is_parsed_by_the_gate_alone(folder: str) -> None:
+    ours = {
+        "foreign.py",
+        "texts.py",
+        "standard_input.py",
+    }  # Files of the package; and data that is only looked at.
+    paths = [
+        path
+        for path in SOURCES
+        if path.is_relative_to(ROOT / "code_chains" / folder) and path.name not in ours
+    ]
+    parsing = re.compile(r"json\.loads?\((?!json\.dumps)")
+    assert [path.name for path in paths if parsing.search(path.read_text(encoding="utf-8"))] == []
 
 
 # -- dependencies --------------------------------------------------------------------------------------------------------
@@ -228,7 +356,10 @@ def test_a_module_imports_what_is_required_or_what_one_extra_installs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["tests", "benchmarks", "examples", "docs", "snippets"])
 def test_what_only_developers_run_imports_what_is_declared(folder: str) -> None:
-    more = {"benchmarks": EXTRAS["benchmarks"], "tests": EXTRAS["e2b"] | EXTRAS["modal"] | PROTOCOLS}
+    more = {
+        "benchmarks": EXTRAS["benchmarks"],
+        "tests": EXTRAS["e2b"] | EXTRAS["modal"] | EXTRAS["inspect"] | PROTOCOLS,
+    }
     declared = REQUIRED | EXTRAS["dev"] | more.get(folder, set())
     missing = {str(path): undeclared(path, declared) for path in (ROOT / folder).rglob("*.py")}
     assert {path: packages for path, packages in missing.items() if packages} == {}

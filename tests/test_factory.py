@@ -403,7 +403,28 @@ def test_an_unknown_executor_is_refused_with_all_names() -> None:
         ConfigurationError,
         match='"docker", "podman", "e2b", "modal", "daytona", "monty", "sql", "wasm", "none"',
     ):
-        create_code_chain(ScriptedModel(lambda messages: ""), executor="lxc")  # type: ignore[arg-type]
+        create_code_chain(ScriptedModel(lambda messages: ""), executor="lxc")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("llm", "model=…"),
+        ("max_attempts", "solve=Repair(attempts=…)"),
+        ("retriever", "snippets=…"),
+        ("timeout", "limits=Limits(seconds=…) for programs"),
+        ("verbose", "a callback"),
+        ("excutor", "executor=…"),
+        ("answer_types", "answer_type=…"),
+        ("quux", "only model, executor, limits"),
+    ],
+)
+def test_a_keyword_that_does_not_exist_is_answered_with_the_one_that_does(name: str, remedy: str) -> None:
+    create: Any = create_code_chain
+    with pytest.raises(ConfigurationError, match=re.escape(f"There is no argument {name!r}. Pass {remedy}")):
+        create(ScriptedModel(lambda messages: ""), **{name: 1})
+    with pytest.raises(TypeError):  # As for any other function.
+        create(ScriptedModel(lambda messages: ""), **{name: 1})
 
 
 def test_who_approves_sees_the_program_that_runs() -> None:
@@ -444,7 +465,10 @@ def test_instructions_reach_the_program_and_the_answer() -> None:
 
 
 def test_prompts_can_be_replaced_as_a_whole() -> None:
-    prompts = {"generate": "Write Python that prints JSON.", "interpret": "Speak like a pirate."}
+    prompts: dict[str, Any] = {
+        "generate": "Write Python that prints JSON.",
+        "interpret": "Speak like a pirate.",
+    }
     assert asked_with(instructions=Prompts(**prompts)) == tuple(prompts.values())
     assert asked_with(instructions=Prompts("In euros.", interpret="Short."))[1] == "Short.\n\nIn euros."
 

@@ -227,3 +227,47 @@ def test_a_check_that_raises_refuses_the_program() -> None:
 def test_a_mistake_in_a_check_is_raised() -> None:
     with pytest.raises(AttributeError):
         answering().invoke("Why?", chosen(checks=lambda code: code.nothing))
+
+
+def test_limits_and_a_budget_may_come_as_json(sandbox: SandboxExecutor) -> None:
+    with create_code_chain(ScriptedModel(lambda _: "while True: pass"), executor=sandbox) as chain:
+        result = chain.invoke(
+            "Why?", chosen(limits={"seconds": 0.5}, max_attempts=1, budget={"model_calls": 1})
+        )
+        assert (result["execution"].status, result["usage"].model_calls) == ("timeout", 1)
+        with pytest.raises(InputError, match="limits lack: they have seconds"):
+            chain.invoke("Why?", chosen(limits={"second": 1}))
+
+
+@pytest.mark.parametrize("name", ["executor", "answer_type", "memory", "rebuild", "model_name", "limit"])
+def test_only_options_are_configurable(name: str) -> None:
+    field = ConfigurableField(id="mine")
+    chain = answering().configurable_fields(max_attempts=field)
+    assert chain.with_config(configurable={"mine": 1}).invoke("Why?")["output"] == "4"
+    with pytest.raises(
+        ConfigurationError, match="Pass limits" if name == "limit" else "Pass one of max_attempts"
+    ):
+        answering().configurable_fields(**{name: field})
+
+
+def test_a_renamed_chain_is_configured_as_the_chain_is() -> None:
+    chain = answering()
+    assert chain.with_keys(answer="total").config_specs == chain.config_specs
+
+
+@pytest.mark.parametrize("key", ["input", "question", "prompt"])
+def test_what_other_chains_call_the_question_is_told_its_name(key: str) -> None:
+    with pytest.raises(InputError, match="did you mean 'query'"):
+        answering().invoke({key: "Why?"})
+
+
+def test_a_chat_history_is_told_where_it_goes() -> None:
+    with pytest.raises(ConfigurationError, match="RunnableWithMessageHistory"):
+        answering(memory=InMemoryChatMessageHistory())
+
+
+def test_a_policy_stands_beside_checks_of_ones_own() -> None:
+    chain = answering(checks=["strict", lambda code: "5 is forbidden" if "5" in code else None])
+    assert chain.invoke("Why?")["output"] == "4"
+    with pytest.raises(ConfigurationError, match="'stict'"):
+        answering(checks=["stict"])

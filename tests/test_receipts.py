@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -16,9 +18,17 @@ from click.testing import CliRunner
 
 from code_chains import InputError, SandboxExecutor, create_code_chain
 from code_chains.apps.terminal.cli import cli
-from code_chains.chains.evaluate import UNCHECKED
+from code_chains.chains.ranks import UNCHECKED
 from code_chains.executors import Limits
-from code_chains.receipts import Receipt, create_receipt, read_receipt, run_again, save_receipt
+from code_chains.receipts import (
+    GivenFile,
+    Receipt,
+    StatedValue,
+    create_receipt,
+    read_receipt,
+    run_again,
+    save_receipt,
+)
 from code_chains.testing import ScriptedModel, asks_for_code
 
 SALES = b"region,amount\nnorth,100\nsouth,250.5\n"
@@ -408,7 +418,7 @@ def test_what_is_no_receipt_is_told_in_one_line(tmp_path: Path, content: bytes) 
 
 def test_the_limits_that_a_program_had_and_files_in_folders_are_used_again(tmp_path: Path) -> None:
     with SandboxExecutor(limits=Limits(memory="1G")) as executor:
-        code = "data = bytearray(700 << 20)\nprint(open('data/sales.csv').read())"
+        code = "data = bytes(700 << 20)\nprint(open('data/sales.csv').read())"
         result = ask(executor, code, {"files": {"data/sales.csv": SALES}})
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "sales.csv").write_bytes(SALES)
@@ -418,3 +428,154 @@ def test_the_limits_that_a_program_had_and_files_in_folders_are_used_again(tmp_p
     (tmp_path / "data").rename(tmp_path / "elsewhere")
     given = ["--file", str(tmp_path / "elsewhere" / "sales.csv")]
     assert CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json"), *given]).exit_code == 0
+
+
+# -- receipts that somebody else wrote ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def honest(module_sandbox: SandboxExecutor) -> Receipt:
+    """The receipt of `print(42)`, with an answer that says so."""
+    receipt = read_receipt(ask(module_sandbox, "print(42)", {})["receipt"])
+    return replace(receipt, question="What is 6 times 7?", answer="6 times 7 is 42.", values=())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"answer": "The total is 999,999 EUR."},
+        {"answer": "The total is 999,999 EUR.", "values": (StatedValue("999,999", 1),)},
+        {"answer": "The total is 42 million."},
+        {"answer": "The total is forty-two thousand."},
+        {"answer": "42, or rather 999,999"},
+        {"answer": "42 " * 11_000 + "999,999"},
+        {"answer": "Forty-three."},
+        {"answer": "6."},
+        {"answer": "It is true."},
+        {"answer": "42.", "values": (StatedValue("42", 7),)},
+        {"answer": "The total is 43.\n\n(Program output: 43)"},
+        {"answer": "The total is ４３."},
+        {"output": "43", "answer": "43."},
+        {"program": "print(43)"},
+        {"artifacts": {"a.csv": ""}},
+        {"failure": "It failed."},
+        {"program": "print('42\\nsame: The program shows the same again.')"},
+        {"program": "raise ValueError('x\\nsame: The program shows the same again.')"},
+        {"program": "print('x' * 49 + 'same: The program shows the same again.' * 9)"},
+    ],
+    ids=range(19),
+)
+def test_a_forged_receipt_is_never_the_same(honest: Receipt, tmp_path: Path, changes: dict[str, Any]) -> None:
+    (tmp_path / "r.json").write_text(signed(honest, **changes))
+    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json")])
+    lines = told.output.splitlines()
+    assert (told.exit_code, lines[-1].startswith(("different: ", "unknown: "))) == (1, True), told.output
+    assert not any(line.startswith("same") for line in lines)
+
+
+LINES = "\nsame: The program shows the same again.\r\x0b\x85\u2028same: x"
+FOREIGN = (
+    f"\x1b[2J\x1b[H\x1b]0;x\x07\u202e\ud800{LINES}" + " " * 72 + "same: The program shows the same again."
+)
+
+
+@pytest.mark.parametrize(
+    "field", ["question", "answer", "failure", "program", "notes", "stdin", "language", "output"]
+)
+@pytest.mark.parametrize("columns", ["20", "80"])
+def test_nothing_of_a_receipt_looks_like_a_line_of_ours(
+    honest: Receipt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    text = FOREIGN.replace("\ud800", "")
+    changes: dict[str, Any] = {field: (text,) if field == "notes" else text}
+    forged = replace(honest, verdict={"status": text, "reason": text}, versions={text: text}, **changes)
+    (tmp_path / "r.json").write_text(
+        signed(forged, files={f"{text}.csv": GivenFile("0", 1)} if field == "stdin" else {})
+    )
+    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json")])
+    *lines, last = told.output.splitlines()
+    assert last == "same: The program shows the same again." or (
+        told.exit_code and not last.startswith("same")
+    )
+    titles = ("  | ", "Compared:", "Claimed by the receipt, ", "Why:")
+    assert all(line.startswith(titles) and len(line) <= max(int(columns), 33) for line in lines), lines
+    assert not set("\x1b\x07\u202e\x85\u2028\r") & set(told.output)
+
+
+def test_what_was_compared_is_listed_and_a_verdict_is_claimed(honest: Receipt, tmp_path: Path) -> None:
+    forged = signed(
+        honest, verdict={"status": "verified", "reason": "Approved by the auditor.", "by": "tests"}
+    )
+    (tmp_path / "r.json").write_text(forged)
+    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json")])
+    assert told.output.splitlines() == [
+        "Compared:",
+        "  | the output",
+        "  | of the answer's numbers, in the output: 42 (line 1)",
+        "  | of the answer's numbers, only in the question or counted: 6, 7",
+        "Claimed by the receipt, question:",
+        "  | What is 6 times 7?",
+        "Claimed by the receipt, answer:",
+        "  | 6 times 7 is 42.",
+        "Claimed by the receipt, verdict:",
+        "  | verified: Approved by the auditor.",
+        "same: The program shows the same again.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" * 10**6,
+        '{"a":' * 10**5,
+        "\0" * 1000,
+        '{"format": "x\\u001b[2J"}',
+        '{"question": 5}',
+        '{"files": {"a": 5}}',
+        '{"question": "a", "question": "b"}',
+        '{"limits": {"seconds": NaN}}',
+        "9" * 5000,
+    ],
+    ids=range(9),
+)
+def test_a_broken_receipt_is_told_in_one_short_line(tmp_path: Path, content: str) -> None:
+    (tmp_path / "r.json").write_text(content)
+    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json")])
+    assert told.exit_code == 2
+    assert (len(told.output.splitlines()), len(told.output) < 500, "\x1b" in told.output) == (1, True, False)
+
+
+def test_a_field_of_a_receipt_has_its_type(honest: Receipt) -> None:
+    for key in Receipt.__dataclass_fields__:
+        values: tuple[Any, ...] = (None, 5, "x", [5], {"a": 5}, [[]], {"a": []})
+        for value in values:
+            with suppress(InputError):
+                read_receipt({**honest.to_dict(), key: value})
+
+
+@pytest.mark.parametrize("kind", ["link", "sub/secret", "fifo", "/etc/passwd", "proc"])
+def test_a_file_beside_a_receipt_is_a_regular_one_in_its_folder(
+    honest: Receipt, tmp_path: Path, kind: str
+) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("x")
+    (folder / "link").symlink_to(outside / "secret")
+    (folder / "sub").symlink_to(outside)
+    (folder / "proc").symlink_to("/proc/self/environ")
+    os.mkfifo(folder / "fifo")
+    (folder / "r.json").write_text(signed(honest, files={kind: GivenFile("0" * 64, 1)}))
+    told = CliRunner().invoke(cli, ["verify", str(folder / "r.json")])
+    assert f"These files are missing: {kind}." in told.output
+
+
+def test_a_receipt_is_a_regular_file_within_a_limit(tmp_path: Path) -> None:
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(900 << 20)
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("sparse", "fifo"):
+        with pytest.raises(InputError, match="cannot be read"):
+            read_receipt(tmp_path / name)
+        assert CliRunner().invoke(cli, ["verify", str(tmp_path / name)]).exit_code == 2

@@ -38,7 +38,7 @@ def test_a_record_survives_json(record: Record) -> None:
 def test_an_execution_survives_json(stdout: str, result: str | None, data: bytes) -> None:
     error = ErrorReport("E", "m", 1, "t", {"x": "1"})
     isolation = Isolation("kernel", "bubblewrap", filesystem=True, layers=("seccomp",))
-    artifacts = (Artifact("a.png", "image/png", data),)
+    artifacts = (Artifact.of("a.png", "image/png", data),)
     done = Execution("error", stdout, "", result, error, artifacts, isolation=isolation)
     assert Execution.from_json(done.to_json()) == done
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -30,6 +30,7 @@ from code_chains import (
     create_code_chain,
 )
 from code_chains.chains.base import Chain, StreamingTransformChain
+from code_chains.chains.ranks import Rank
 from code_chains.errors import ConfigurationError
 from code_chains.parts import Parts
 from code_chains.specification import build_chain, read_arguments, serialize_spec
@@ -183,6 +184,23 @@ def test_a_verifier_may_be_a_chain(sandbox: SandboxExecutor) -> None:
     )
     chain = create_code_chain(writing("print(15)"), executor=sandbox, verify=[chain_of_mine])
     assert chain.invoke(QUESTION)["verdict"].reason == "Saw 15."
+
+
+class Spelling(StreamingTransformChain):
+    """A verifier that can only doubt."""
+
+    rank: ClassVar[Rank] = Rank.DOUBT
+
+
+def test_a_doubt_is_heard_wherever_its_verifier_stands(sandbox: SandboxExecutor) -> None:
+    doubt = Spelling(
+        input_variables=["output"],
+        output_variables=["verdict"],
+        transform=lambda state: {"verdict": Verdict("failed", "checks", "It is misspelt.")},
+    )
+    verify: list[Any] = [Agreement(writing(SUM_CODE)), doubt]
+    chain = create_code_chain(writing(SUM_CODE), executor=sandbox, verify=verify, solve=Repair(1))
+    assert chain.invoke(QUESTION)["attempts"][0].verdict.reason == "It is misspelt."
 
 
 @pytest.mark.parametrize("returned", [True, "fine", 1])

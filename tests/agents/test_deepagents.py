@@ -174,7 +174,7 @@ def test_a_lost_session_is_an_error_ever_after() -> None:
     with SandboxExecutor(limits=LIMITS, preload=(), commands=True) as executor:
         backend = SandboxBackend(executor)
         backend.execute("touch file")
-        session: Any = backend._session
+        session: Any = backend._shell._session
         session.close()
         for ask in (
             lambda: backend.execute("ls"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -133,6 +134,27 @@ FILES = [("files", ("a b.csv", b"n\n\xff")), ("files", ("é.txt", b"text"))]
 
 def test_uploads_are_files_of_the_program(address: str) -> None:
     assert joined(ask(address, "list files", files=FILES), "stdout") == "['a b.csv', 'é.txt']\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 400),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"content-length": str(21 << 20)}, 413),
+        ({"transfer-encoding": "chunked"}, 411),
+    ],
+)
+def test_pages_of_other_sites_and_large_bodies_are_refused(
+    address: str, headers: dict[str, str], status: int
+) -> None:
+    request = "".join(f"{name}: {value}\r\n" for name, value in {"host": address[7:], **headers}.items())
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=10) as place:
+        place.sendall(f"GET /events?query=x HTTP/1.1\r\n{request}\r\n".encode())
+        assert place.recv(100).startswith(f"HTTP/1.1 {status} ".encode())
 
 
 def test_uploads_with_equal_names_are_status_422(address: str) -> None:

@@ -15,7 +15,7 @@ from tests.conftest import room
 
 
 def artifact(name: str = "plot.png", data: bytes = b"1") -> Artifact:
-    return Artifact(name, "image/png", data)
+    return Artifact.of(name, "image/png", data)
 
 
 # -- one artifact --------------------------------------------------------------------------------------------

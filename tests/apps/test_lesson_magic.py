@@ -59,7 +59,7 @@ def test_what_a_program_prints_is_no_html(lesson: Run) -> None:
     ("line", "cell", "said"),
     [
         ("hint", None, "%lesson FILE opens a lesson"),
-        ("none.md", None, "none.md cannot be read"),
+        ("none.md", None, ".none.md. cannot be read"),
     ],
 )
 def test_what_cannot_be_done_is_told(lesson: Run, line: str, cell: str | None, said: str) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
+import tracemalloc
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from openpyxl import load_workbook
 from pytest_httpserver import HTTPServer
 
 from code_chains import create_code_chain
+from code_chains.batch import questions
 from code_chains.batch.export import check_table, export_table, without_formula
 from code_chains.batch.questions import Question, read_questions, with_ids
 from code_chains.batch.runner import map_questions
@@ -294,13 +298,49 @@ def test_answers_are_exported_as_csv_without_formulas(results: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "text", ["=1", "@x", "-2+3+cmd|' /C calc'!A0", '+1+HYPERLINK("http://e")', "+x", "-", "\t=1"]
+    "text",
+    [
+        "=1",
+        "@x",
+        "-2+3+cmd|' /C calc'!A0",
+        '+1+HYPERLINK("http://e")',
+        "+x",
+        "-",
+        "\t=1",
+        "\n=1",
+        "\r\nx",
+        " =1",
+        "＝",
+        "＋",
+        "＠",
+    ],
 )
 def test_what_could_be_a_formula_is_text(text: str) -> None:
     assert without_formula(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("text", ["-3", "+1.5", "-.5", "1e9", "-1e-9", "+12%", "a=b", "", "text"])
+def test_a_formula_after_a_semicolon_which_divides_columns_elsewhere_is_text() -> None:
+    assert without_formula("x;=1+1; @y;-2;-z") == "x;'=1+1;' @y;-2;'-z"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-3",
+        "+1.5",
+        "-.5",
+        "1e9",
+        "-1e-9",
+        "+12%",
+        "a=b",
+        "",
+        "text",
+        "-1;+2",
+        "a;\n- b",
+        "a\n=b",
+        "for (;;) x;",
+    ],
+)
 def test_numbers_and_words_stay_as_they_are(text: str) -> None:
     assert without_formula(text) == text
 
@@ -395,3 +435,55 @@ def test_a_dataset_of_langsmith_that_cannot_be_read_says_what_to_set(langsmith: 
     langsmith.expect_request(re.compile(".*")).respond_with_json({"detail": "no"}, status=401)
     with pytest.raises(InputError, match="LANGSMITH_API_KEY"):
         list(read_questions("langsmith:sums"))
+
+
+def workbook(path: Path, sheet: bytes) -> Path:
+    """A workbook with this sheet."""
+    import openpyxl
+
+    whole = io.BytesIO()
+    openpyxl.Workbook().save(whole)
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            is_sheet = name == "xl/worksheets/sheet1.xml"
+            target.writestr(name, SHEET % sheet if is_sheet else source.read(name))
+    return path
+
+
+SHEET = (
+    b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+    b'<dimension ref="A1:XFD1048576"/><sheetData>%s</sheetData></worksheet>'
+)
+HEAD = b'<row r="1"><c r="A1" t="inlineStr"><is><t>query</t></is></c></row>'
+
+
+@pytest.mark.parametrize(
+    ("sheet", "reason"),
+    [
+        (HEAD + b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>', "more than 100,000 rows"),
+        (HEAD.replace(b"query", b"other"), "no column query"),
+        (HEAD + b"<row/>" * 9_000_000, "expands to more than"),
+    ],
+    ids=["far cells", "no questions", "many rows"],
+)
+def test_a_workbook_takes_no_memory_for_cells_that_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sheet: bytes, reason: str
+) -> None:
+    monkeypatch.setattr(questions, "_MAX_ROWS", 100_000)
+    path = workbook(tmp_path / "q.xlsx", sheet)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=reason):
+        list(read_questions(path))
+    assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    tracemalloc.stop()
+
+
+def test_empty_cells_and_errors_of_a_workbook_are_missing(tmp_path: Path) -> None:
+    row = b'<row r="3"><c r="A3" t="inlineStr"><is><t>Why?</t></is></c><c r="B3" t="e"><v>#N/A</v></c></row>'
+    head = HEAD.replace(b"</row>", b'<c r="B1" t="inlineStr"><is><t>n</t></is></c></row>')
+    (question,) = read_questions(workbook(tmp_path / "q.xlsx", head + row))
+    assert (question.query, question.own, question.origin) == (
+        "Why?",
+        {"n": None},
+        f"{tmp_path}/q.xlsx, row 3",
+    )

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from code_chains import create_code_chain
+from code_chains.batch.export import export_table
+from code_chains.batch.questions import Question
 from code_chains.batch.results_file import ResultsFile
 from code_chains.batch.runner import map_questions
 from code_chains.batch.stored_artifacts import with_artifacts
@@ -114,7 +116,7 @@ def test_a_newer_file_is_refused(path: Path) -> None:
 
 
 def test_artifacts_are_files_and_come_back(path: Path) -> None:
-    artifact = {"name": "a.png", "media_type": "image/png", "data": base64.b64encode(b"png").decode()}
+    artifact = {"name": "a.png", "media_type": "image/png", "base64": base64.b64encode(b"png").decode()}
     with ResultsFile(path) as results_file:
         results_file.add(line("../x", execution={"artifacts": [artifact]}))
         (record,) = results_file.records()
@@ -260,3 +262,152 @@ def test_any_text_is_preserved(path: Path) -> None:
         results_file.add(record)
     with ResultsFile(path, resume=True) as results_file:
         assert results_file.done == {"é"}
+
+
+# -- files that somebody else wrote ----------------------------------------------------------------------------------------
+
+
+def written(path: Path, *lines: str) -> None:
+    path.write_text("".join(f"{text}\n" for text in (HEAD, *lines)))
+
+
+def made(question_id: str, file: Any) -> str:
+    artifact = {"name": "x", "media_type": "text/plain", "file": file}
+    return json.dumps(line(question_id, execution={"artifacts": [artifact]}))
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "{victim}/x",
+        "../victim/x",
+        "link/x",
+        "../x",
+        "./x",
+        "/x",
+        "..",
+        "a/../../victim/x",
+        "..\\victim/x",
+        "a\0/x",
+    ],
+)
+def test_replacing_an_answer_of_somebody_else_removes_no_folder_of_the_user(path: Path, file: str) -> None:
+    victim = path.parent / "victim"
+    victim.mkdir()
+    (victim / "x").write_text("secret")
+    Path(f"{path}.files").mkdir()
+    Path(f"{path}.files", "link").symlink_to(victim)
+    written(path, made("a", file.format(victim=victim)))
+    with ResultsFile(path, resume=True) as results_file:
+        (record,) = results_file.records()
+        shown = with_artifacts(record["computed"], results_file.artifacts_folder)
+        assert shown["execution"]["artifacts"][0]["base64"] == ""
+        results_file.add({**line("a", n=2), "given": {"query": "?", "own": {}, "digest": "other"}})
+    assert (victim / "x").read_text() == "secret"
+    assert Path(f"{path}.files").is_dir()
+
+
+def test_nothing_is_removed_read_or_written_through_a_link_in_place_of_the_folder(path: Path) -> None:
+    victim = path.parent / "victim"
+    (victim / "sub").mkdir(parents=True)
+    (victim / "sub" / "x").write_text("secret")
+    Path(f"{path}.files").symlink_to(victim)
+    written(path, made("a", "sub/x"))
+    artifact = {"name": "x", "media_type": "text/plain", "base64": "eA=="}
+    with ResultsFile(path, resume=True) as results_file:
+        (record,) = results_file.records()
+        shown = with_artifacts(record["computed"], results_file.artifacts_folder)
+        assert shown["execution"]["artifacts"][0]["base64"] == ""
+        results_file.add({**line("a"), "given": {"query": "?", "own": {}, "digest": "other"}})
+        with pytest.raises(StoreError, match="symbolic link"):
+            results_file.add(line("b", execution={"artifacts": [artifact]}))
+    assert [item.name for item in victim.iterdir()] == ["sub"]
+    assert (victim / "sub" / "x").read_text() == "secret"
+
+
+@pytest.mark.parametrize(
+    "place", [("given",), ("given", "query"), ("given", "own"), ("given", "digest"), ("computed",)]
+)
+@pytest.mark.parametrize("value", [None, 5, "x", [], [5], {"a": 5}, True])
+def test_a_line_with_another_type_in_it_costs_itself_alone(
+    path: Path, place: tuple[str, ...], value: Any
+) -> None:
+    broken: Any = line("a")
+    inner = broken
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    written(path, json.dumps(broken), json.dumps(line("b")))
+    with ResultsFile(path, resume=True) as results_file:
+        assert results_file.done - {"a"} == {"b"}
+        assert len(list(results_file.records())) == len(results_file.done)
+        assert export_table(path, path.with_name("a.csv")) == len(results_file.done)
+
+
+COMPUTED = (
+    "verdict",
+    "execution",
+    "usage",
+    "notes",
+    "attempts",
+    "seconds",
+    "error",
+    "answer",
+    "output",
+    "value",
+)
+
+
+@pytest.mark.parametrize("key", COMPUTED)
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".jsonl"])
+def test_no_type_of_what_was_computed_breaks_a_table(path: Path, key: str, suffix: str) -> None:
+    values: list[object] = [
+        None,
+        5,
+        2**70,
+        float("nan"),
+        "x\ud800\x1b",
+        [],
+        [5],
+        [[[]]],
+        {"status": 5},
+        {"artifacts": [5]},
+        True,
+    ]
+    written(path, *(json.dumps(line(str(number), **{key: value})) for number, value in enumerate(values)))
+    assert 0 < export_table(path, path.with_suffix(suffix)) <= len(values)
+
+
+@pytest.mark.parametrize("content", ["[" * 200_000, '{"id":' * 10_000, '{"id": "a"', "\0" * 1000])
+def test_deep_and_broken_lines_are_damaged(path: Path, content: str) -> None:
+    written(path, content, json.dumps(line("b")))
+    Path(f"{path}.failed").write_text(f"{content}\n")
+    with ResultsFile(path, resume=True) as results_file:
+        assert (results_file.damaged, results_file.done, results_file.failures) == ([2], {"b"}, {})
+        assert export_table(path, path.with_suffix(".csv")) == 1
+
+
+def test_failures_behind_a_link_or_a_fifo_are_not_read(path: Path) -> None:
+    written(path, json.dumps(line("b")))
+    (path.parent / "other").write_text(json.dumps(line("stolen")) + "\n")
+    for make in (lambda failed: failed.symlink_to(path.parent / "other"), os.mkfifo):
+        make(Path(f"{path}.failed"))
+        with ResultsFile(path, resume=True) as results_file:
+            assert results_file.failures == {}
+        Path(f"{path}.failed").unlink()
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to("nowhere")], ids=["fifo", "dangling"]
+)
+def test_what_is_no_file_is_refused_and_left(path: Path, make: Any) -> None:
+    make(path)
+    with pytest.raises(StoreError, match="no regular file"), ResultsFile(path, resume=True):
+        pass
+    assert not (path.parent / "nowhere").exists()
+
+
+def test_an_answer_that_is_none_says_which_line_to_remove(path: Path) -> None:
+    written(path, json.dumps(line("a", verdict={"status": "splendid"})))
+    with ResultsFile(path, resume=True) as results_file, pytest.raises(StoreError, match="Remove its line"):
+        results_file.answer_to(Question("a", {"query": "?"}), next(results_file.records()))

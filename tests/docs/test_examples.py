@@ -164,6 +164,15 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
         ("attempt 1 (initial)", "ZeroDivisionError", "attempt 2 (repair)", "verified; ended because: answered"),
     ),
     "regression": ({"fit(xs, ys)": FIT}, ("verified: ", "y = 1.94 x + 0.15")),
+    "cited_answers": (
+        {
+            "6 kg?": "def freight(kg):\n    return 4 + 1.5 * kg\nprint('EUR:', freight(6))",
+            "can be understood alone": "What does express() ask for a parcel of 6 kg?",
+            "And express?": "print('EUR:', 2 * (4 + 1.5 * 6) + 3)",
+            TOLD: lambda said: "It asks for 13 EUR." if "13.0" in said else "It asks for 29 EUR.",
+        },
+        ("It asks for 13 EUR.", "It asks for 29 EUR.", "shop/freight.py:18", "def express(kg):"),
+    ),
     "retrieval": (
         {"circles": "def area(radius):\n    return 3.14159 * radius**2", TOLD: "There it is."},
         ("verified ['circle.py']", "dates/days_between.py"),

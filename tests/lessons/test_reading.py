@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -162,3 +165,121 @@ def test_an_import_among_tests_is_no_test() -> None:
     expected = lesson.steps[0].tests
     assert expected is not None
     assert [note.description for note in expected.notes] == ["Doubles."]
+
+
+# -- lessons that somebody else wrote ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a lesson's data, links out of it, and what is no file."""
+    folder, outside = tmp_path / "lessons", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("---\nsecret")
+    (folder / "data.csv").write_text("1")
+    (folder / "link").symlink_to(outside / "secret")
+    (folder / "sub").symlink_to(outside)
+    (folder / "proc").symlink_to("/proc/self/environ")
+    (folder / "inner").mkdir()
+    os.mkfifo(folder / "fifo")
+    return folder
+
+
+def with_files(folder: Path, names: object) -> Path:
+    path = folder / "a.md"
+    path.write_text(f"---\ntitle: x\nfiles: {json.dumps(names)}\n---\n{STEP}")
+    return path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "link",
+        "sub/secret",
+        "proc",
+        "fifo",
+        "inner",
+        "../outside/secret",
+        "/etc/passwd",
+        "inner/../../outside/secret",
+        "C:\\x",
+        "..\\outside\\secret",
+        "",
+        ".",
+        "a\0",
+        "data.csv\n",
+        "x" * 999,
+    ],
+)
+def test_a_file_of_a_lesson_is_a_regular_one_in_its_folder(folder: Path, name: str) -> None:
+    assert "line 3: " in problems(with_files(folder, [name]))
+    assert list(read_lesson(with_files(folder, ["data.csv"])).files) == ["data.csv"]
+
+
+def test_a_lesson_of_a_folder_is_no_link_out_of_it(folder: Path) -> None:
+    (folder / "b.md").symlink_to(folder.parent / "outside" / "secret")
+    with pytest.raises(InputError, match="symbolic link"):
+        read_lesson(folder / "b.md", below=folder)
+
+
+BOMB = (
+    "[&a [x,x,x,x,x,x,x,x,x]"
+    + "".join(f", &{name} [{','.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghi"))
+    + "]"
+)
+KEYS = ("title", "language", "level", "imports", "limits", "reveals", "hints", "files", "released", "other")
+VALUES = [
+    BOMB,
+    "[" * 5000 + "]" * 5000,
+    "9" * 5000,
+    "0x" + "f" * 5000,
+    "2024-99-99",
+    "!!python/name:os.system x",
+    ".nan",
+]
+VALUES += [
+    "{a: 1, a: 2}",
+    "!!binary a",
+    "? [a]",
+    "[null]",
+    "{1: 2}",
+    "true",
+    "{seconds: .inf}",
+    "{quota: 1e99}",
+    "[[[5]]]",
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_value_in_the_front_matter_does_more_than_a_short_message(key: str) -> None:
+    for value in VALUES:
+        title = "" if key == "title" else "title: x\n"
+        try:
+            read_lesson(f"---\n{title}{key}: {value}\n---\n{STEP}")
+        except InputError as error:
+            assert max(map(len, str(error).splitlines())) < 400  # noqa: PT017
+
+
+@pytest.mark.parametrize("role", ["tests", "examples", "rules"])
+@pytest.mark.parametrize(
+    "value", [BOMB, "[" * 5000, "- " * 5000, "[{args: &a [1], expected: *a}]", "[x]", "{forbid: [[]]}"]
+)
+def test_no_yaml_of_a_block_does_more_than_a_short_message(role: str, value: str) -> None:
+    assert max(map(len, problems(f"{FRONT}## One\n```yaml {role}\n{value}\n```\n{TESTS}").splitlines())) < 400
+
+
+def test_what_is_too_large_is_refused_before_it_is_read(folder: Path) -> None:
+    with (folder / "a.md").open("wb") as file:
+        file.write(LESSON.encode())
+        file.truncate(900 << 20)
+    assert "larger than" in problems(folder / "a.md")
+    assert "200,000 characters" in problems(
+        LESSON.replace("assert f(1) == 2\n", "assert f(1) == 2\n" * 20_000)
+    )
+    assert "the heading has more than 200" in problems(f"{LESSON}## {'x' * 300}\n\nText\n")
+
+
+def test_comments_that_do_not_end_and_thousands_of_steps_take_linear_time() -> None:
+    assert "<!--" in read_lesson(f"{LESSON}{'a <!-- ' * 50_000}").steps[0].text
+    assert "more than 1000 steps" in problems(FRONT + "## a\n" * 5000)

@@ -84,6 +84,8 @@ def _sum(text: str) -> int:
 def script(messages: list[BaseMessage]) -> str:
     """Reply with the program that the question names."""
     question = str(messages[-1].text)
+    if "can be understood alone" in str(messages[0].text):
+        return question.rpartition("The last message:\n")[2]
     if "refused by the provider" in question:
         raise ConnectionError("401 from http://10.0.0.1: key sk-proj-1234567890abcdef")
     if "without weights" in question:

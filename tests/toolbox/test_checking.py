@@ -60,6 +60,8 @@ WRONG = {
     "print(sum(o['id'] for o in lookup(custmer=1)))": "'customer'",
     "lookup(customer=1, limit=3)": "unexpected keyword argument 'limit'",
     "lookup('many')": "customer: Input should be a valid integer",
+    "lookup(customer='12')": "customer: Input should be a valid integer",
+    "lookup(True)": "customer: Input should be a valid integer",
     "x = 2\nlookup(x, states=[1])": "states",
     "async def main():\n    return await lookup()": "customer",
     "remote(customer='1')": "'1' is not of type 'integer'",
@@ -71,7 +73,6 @@ WRONG = {
 RIGHT = [
     *(
         "lookup(1)",
-        "lookup(customer='12')",
         "lookup(n)",
         "lookup(*given)",
         "lookup(**given)",

@@ -30,9 +30,9 @@ from code_chains import (
     create_python_tool,
 )
 from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.approval import ToolRequest
 from code_chains.state import Execution, from_json
 from code_chains.testing import ScriptedModel, asks_for_code
-from code_chains.toolbox import ToolRequest
 from tests.conftest import at_rest, soon
 
 WHERE: contextvars.ContextVar[str] = contextvars.ContextVar("where", default="nowhere")
@@ -724,7 +724,7 @@ FORGED = {
     "an attribute of the toolbox": ({"name": "__class__", "arguments": {}}, "no tool"),
     "a call as LangChain's agents make it": (
         {"name": "echo", "arguments": {"type": "tool_call", "args": {"value": 1}, "id": "1", "name": "fail"}},
-        "tool_call",
+        "no 'args'",
     ),
     "further arguments": (
         {"name": "orders", "arguments": {"customer": "x", "config": {}}},

@@ -302,6 +302,26 @@ async def test_a_prefix_that_is_no_path_leads_nowhere(prefix: str) -> None:
         assert response.headers["location"].count("/") == 2
 
 
+@pytest.mark.parametrize(
+    ("sent", "seen"),
+    [
+        (["//evil.com"], []),
+        (["/learn/"], ["/learn"]),
+        (["https://evil.com"], []),
+        (["/a", "//evil.com"], ["/a"]),
+        ([], []),
+    ],
+)
+async def test_the_application_sees_a_prefix_that_is_a_path_or_none(sent: list[str], seen: list[str]) -> None:
+    async def show(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(repr(request.headers.getlist("x-forwarded-prefix")))
+
+    app = Guard(Starlette(routes=[Route("/", show)]), port=8080)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ORIGIN) as browser:
+        headers = [("x-forwarded-prefix", prefix) for prefix in sent]
+        assert (await browser.get("/", headers=headers)).text == repr(seen)
+
+
 @pytest.mark.parametrize(("scheme", "is_secure"), [("https", True), ("http", False)])
 async def test_cookies_of_https_are_sent_over_https_only(scheme: str, is_secure: bool) -> None:
     async with client(base_url=f"{scheme}://127.0.0.1:8080") as browser:

@@ -22,7 +22,7 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, WeightsError
 from code_chains.executors import SandboxExecutor
 from code_chains.factory import create_code_chain
-from code_chains.state import Artifact, DisplayData, Execution
+from code_chains.state import Artifact, DisplayData, Execution, Turn
 from code_chains.testing import ScriptedModel
 
 
@@ -74,7 +74,7 @@ def test_notes_of_several_parts_of_a_result_are_all_shown() -> None:
 
 
 def test_nothing_holds_artifacts_that_were_dropped() -> None:
-    entry, artifact = ChatEntry("?"), Artifact("a.bin", "application/octet-stream", b"1")
+    entry, artifact = ChatEntry("?"), Artifact.of("a.bin", "application/octet-stream", b"1")
     known = weakref.ref(artifact)
     chunk = {"code": "1", "execution": Execution("ok", artifacts=(artifact,))}
     entry.handle_event({"event": "on_chain_stream", "parent_ids": [], "data": {"chunk": chunk}})
@@ -118,3 +118,17 @@ def test_a_secret_path_that_is_damaged_is_made_anew(tmp_path: Path, content: str
     (tmp_path / "path").write_text(content)
     path = secret_path(tmp_path)
     assert (len(path) >= 20, secret_path(tmp_path)) == (True, path)
+
+
+def test_paths_of_stored_turns_are_neither_given_nor_removed_outside_of_the_uploads(tmp_path: Path) -> None:
+    victim, uploads = tmp_path / "victim", Uploads(tmp_path / "uploads")
+    victim.mkdir()
+    (victim / "x").write_text("secret")
+    for path in (victim / "x", tmp_path / "uploads" / ".." / "victim" / "x", Path("/etc/passwd")):
+        stored = Turn("0" * 20 + "-x", "?", files={"x": str(path)}, runs=1)
+        uploads.restore([stored], keeps_files=True)
+        uploads.take_back(stored)
+        assert uploads.paths == {}
+    uploads.pending["x"] = victim / "x"
+    uploads.remove("x")
+    assert (victim / "x").exists()

@@ -76,11 +76,6 @@ TRIES: dict[str, tuple[str, str]] = {
         "import numpy\ndef f(): return numpy.empty((0, 1))",
         "import numpy as np\nassert (f() == np.array([1, 2, 3])).all()",
     ),
-    "an empty loop": ("def f(): return []", "assert True\nfor x in f():\n    assert x == 1"),
-    "an empty loop of a case": (
-        "def f(): return []",
-        "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        for x in f(): self.assertEqual(x, 1)",
-    ),
     "a text that raises": (TEXT_THAT_RAISES, "assert f(2) == 4"),
     "a number without a text": ("def f(x): return 10 ** 5000", "assert f(2) == 4"),
     "a callback that is not called": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_chains.verification.provenance import Given, unanswered_subject, unnamed_selection, unread_column
+from code_chains.verification.provenance import Given, unanswered_subject, unnamed_selection
 
 WEATHER = "- file `weather.csv`\n  columns: `day` (date), `temp` (float), `rain` (float)"
 SALES = "- file `sales.csv`\n  columns: `date` (date), `region` (text: north, south), `units` (int)"
@@ -513,55 +513,6 @@ def test_a_column_that_is_taken_by_its_place_is_one_like_others() -> None:
         assert "used the column rain" in unanswered_subject("What is the mean humidity?", code, WEATHER)
 
 
-STAND_INS = {
-    "an error": "try:\n    print(df['discount'].sum())\nexcept KeyError:\n    print(0)",
-    "a test": "print(df['discount'].sum() if 'discount' in df.columns else 0)",
-    "a branch": "if 'discount' in df:\n    print(df['discount'].sum())\nelse:\n    print(5)",
-    "its opposite": "if 'discount' not in df:\n    total = 0\nelse:\n    total = df['discount'].sum()\nprint(total)",
-    "a default": "print(sum(float(row.get('discount', 0)) for row in rows))",
-    "another column": "print((df['discount'] if 'discount' in df.columns else df['price']).sum())",
-    "another cell": "print(df.loc['x', 'discount'] if 'discount' in df.columns else df.loc['x', 'price'])",
-    "chance": "df['discount'] = np.random.randint(1, 9, len(df))\nprint(df['discount'].sum())",
-    "one value": "df['discount'] = 5\nprint(df['discount'].sum())",
-    "nothing": "total = 0\ntry:\n    total = df['discount'].sum()\nexcept KeyError:\n    pass\nprint(total)",
-}
-
-
-@pytest.mark.parametrize("code", STAND_INS.values(), ids=STAND_INS)
-def test_a_column_that_is_not_there_has_no_stand_in(code: str) -> None:
-    query = "What is the total discount?"
-    expected = "Nothing in the data is called discount; the program goes on without it. There are: yr, kind, item, price."
-    assert unread_column(query, READ + code, TILL) == expected
-    assert unread_column(query, READ + code, TILL.replace("yr", "discount")) == ""
-
-
-OTHER_ROWS = {
-    "the first one": "city = cities.get('Lyon', list(cities.values())[0])\nprint(city)",
-    "the mean of all": "found = df[df.town == 'Lyon']\nprint(found['n'].iloc[0] if len(found) else df['n'].mean())",
-    "the last one": "found = df[df['town'] == 'Lyon']\nprint(found['n'].sum() if not found.empty else df['n'].iloc[-1])",
-}
-OWN_ROWS = {
-    "another name of a column": "print([r.get('total', r['sum']) for r in rows])",
-    "a default": "print(counts.get('Lyon', 0))",
-    "words": "print(found['n'].iloc[0] if len(found) else 'not there')",
-    "the parts of a text": "print(parts[1] if len(parts) > 1 else parts[0])",
-    "a guard that never applies": "m = df['v'].mode()\nprint(m[0] if len(m) > 0 else df['v'].iloc[0])",
-    "an item of the record": "print(d.get('Lyon', d['ports'][0]))",
-    "another name": "print(r.get('name', r[0]))",
-    "a median": "print(n[len(n) // 2] if len(n) % 2 else (n[0] + n[1]) / 2)",
-}
-
-
-@pytest.mark.parametrize("code", OTHER_ROWS.values(), ids=OTHER_ROWS)
-def test_rows_in_place_of_those_that_are_not_there_are_told(code: str) -> None:
-    assert "which the question does not name" in unread_column("What of Lyon?", code, OWNERS)
-
-
-@pytest.mark.parametrize("code", OWN_ROWS.values(), ids=OWN_ROWS)
-def test_rows_and_what_is_said_without_any_are_not(code: str) -> None:
-    assert unread_column("What of Lyon?", code, OWNERS) == ""
-
-
 SAID = {
     "a plural": (
         "Which cities have a million?",
@@ -621,34 +572,6 @@ def test_what_columns_may_hold_is_there(query: str, profile: str, code: str) -> 
     assert unanswered_subject(query, code, profile) == ""
 
 
-def test_a_default_that_a_question_states_is_no_stand_in() -> None:
-    code = "for r in rows:\n    print(r.get('discount', 0))"
-    assert unread_column("What is the discount of each?", code, OWNERS) != ""
-    assert unread_column("What is the discount of each, 0 if there is none?", code, OWNERS) == ""
-
-
-def test_what_a_question_wants_where_there_is_nothing_is_no_other_row() -> None:
-    code = "found = df[df.town == 'Lyon']\nprint(found.n.mean() if len(found) else df.n.mean())"
-    assert unread_column("What is the mean of Lyon, or of all if there is none?", code, OWNERS) == ""
-
-
-def test_a_column_to_count_by_or_with_what_a_question_says_is_not_made_up() -> None:
-    shown = "columns: `street` (text), `plate` (text)"
-    assert (
-        unread_column(
-            "How many tickets?", "df['tickets'] = 1\nprint(df.groupby('street').tickets.sum())", shown
-        )
-        == ""
-    )
-    assert unread_column("Mark the region North.", "df['region'] = 'North'\nprint(df)", shown) == ""
-    assert unread_column("What is the region?", "df['region'] = 'North'\nprint(df)", shown) != ""
-
-
-def test_a_column_that_is_made_of_zeros_where_it_is_missing_is_told() -> None:
-    code = "if 'returns' not in df.columns:\n    df['returns'] = 0\nprint(df['returns'].sum())"
-    assert "goes on without it" in unread_column("How many returns?", f"{READ}{code}", OWNERS)
-
-
 ANYWHERE = {
     "age": (
         "Quel est l'âge moyen des adhérents ?",
@@ -670,45 +593,6 @@ def test_what_is_missing_is_told_in_some_other_languages(query: str, profile: st
     code = f"print(df['{column}'].mean())"
     assert f"used the column {column}" in unanswered_subject(query, code, profile, is_english=False)
     assert unanswered_subject("Wie schnell ist fast jeder?", code, profile, is_english=False) == ""
-
-
-HONEST = {
-    "it says so": "try:\n    print(df['discount'].sum())\nexcept KeyError:\n    print('There is none')",
-    "it raises": "if 'discount' not in df:\n    raise SystemExit(1)\nprint(df.price.sum())",
-    "it makes one": "df['discount'] = df.price / 2\nprint(df['discount'].sum() if 'discount' in df else 0)",
-    "it renames one": "d = df.rename(columns={'price': 'discount'})\nprint(d['discount'].sum() if 'discount' in d else 0)",
-    "it computes one": "df['discount'] = 0\ndf.loc[df.price > 9, 'discount'] = 5\nprint(df['discount'].sum())",
-    "a count of values": "print(df['kind'].value_counts().get('discount', 0))",
-    "a counter": "found = Counter(r['kind'] for r in rows)\nprint(found['discount'] if 'discount' in found else 0)",
-    "a sum by value": "t = df.groupby('kind').price.sum()\ntry:\n    print(t['discount'])\nexcept KeyError:\n    print(0)",
-    "another word": "print(sum(row.get('rebate', 0) + row['price'] for row in rows))",
-}
-
-
-@pytest.mark.parametrize("code", HONEST.values(), ids=HONEST)
-def test_a_program_that_knows_of_a_missing_column_is_left_alone(code: str) -> None:
-    assert unread_column("What is the discount?", READ + code, TILL) == ""
-
-
-def test_of_data_that_is_shown_in_part_nobody_knows_what_is_missing() -> None:
-    for profile in (
-        f"{TILL} and 80 more",
-        f"{TILL}\n  structure: {{a: int}}",
-        TILL.replace("(text)", "(list)"),
-    ):
-        assert unread_column("The discount?", READ + STAND_INS["a test"], profile) == ""
-
-
-def test_what_is_left_to_chance_is_no_stand_in() -> None:
-    code = "df['group'] = np.random.randint(1, 3, len(df))\nprint(df[['item', 'group']])"
-    assert unread_column("Assign each item to a group at random.", READ + code, TILL) == ""
-
-
-def test_a_stand_in_is_told_in_any_language() -> None:
-    code = "try:\n    rabat = df['rabat'].sum()\nexcept KeyError:\n    rabat = 0\nprint(rabat)"
-    assert unread_column("Jaki był łączny rabat?", READ + code, TILL).startswith(
-        "Nothing in the data is called rabat;"
-    )
 
 
 def test_what_is_computed_of_several_columns_may_have_any_name() -> None:
