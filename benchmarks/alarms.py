@@ -31,7 +31,6 @@ from code_chains.inputs import find_pasted, without_references
 from code_chains.testing import ScriptedModel
 from code_chains.verification.provenance import Given, find_invention
 from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
-from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.question_values import unused_values
 
 OVER_FILES = (
@@ -70,10 +69,9 @@ def row(name: str, questions: Sequence[Everyday], sandbox: SandboxExecutor) -> t
     outputs = [(question.query, sandbox.run(program).output) for question, program in programs]
     failures = sum(bool(reported_failure(query, output)) for query, output in outputs)
     empty = sum(empty_output(query, output) for query, output in outputs)
-    impossible = sum(bool(broken_invariant(query, output)) for query, output in outputs)
     wrong = [(task_of(q), each) for q, program in programs for each in wrong_programs(q, program)]
     found = sum(bool(unused_values(task, each)) for task, each in wrong)
-    return name, len(programs), doubted, made_up, failures, empty, impossible, f"{found} of {len(wrong)}"
+    return name, len(programs), doubted, made_up, failures, empty, f"{found} of {len(wrong)}"
 
 
 def told(kind: str) -> tuple[object, ...]:
@@ -159,7 +157,6 @@ def main() -> None:
         "said to be made up",
         "output a failure",
         "output empty",
-        "output impossible",
         "wrong values found",
     )
     with SandboxExecutor() as sandbox:

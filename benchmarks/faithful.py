@@ -98,7 +98,7 @@ def main() -> None:
         rows = []
         for kind in dict.fromkeys(answer.kind for _, answer in answers):
             caught = {
-                code: not is_faithful(answer.text, {"query": answer.query, "output": answer.output})
+                code: not is_faithful({"answer": answer.text, "query": answer.query, "output": answer.output})
                 for code, answer in answers
                 if answer.kind == kind
             }
