@@ -8,12 +8,13 @@ curl -F query="What is the total amount?" -F files=@sales.csv http://127.0.0.1:8
 import argparse
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
 import uvicorn
-from fastapi import Depends, FastAPI, File, Form, HTTPException, UploadFile
-from fastapi.responses import StreamingResponse
+from fastapi import Depends, FastAPI, File, Form, HTTPException, Request, Response, UploadFile
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
+from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import BaseModel
 
 from code_chains import Budget, CodeChain, InputError, create_code_chain
@@ -22,6 +23,8 @@ from code_chains.state import as_json
 
 STAGES = {"generate", "validate", "execute", "evaluate", "interpret"}
 SHOWN = ("programs", "stdout", "code", "output", "verdict", "answer")
+MAX_BODY_BYTES = 20 << 20
+HOSTS = ["127.0.0.1", "localhost"]
 log = logging.getLogger(__name__)
 
 
@@ -56,6 +59,8 @@ def asked(query: str) -> dict[str, Any]:
 def create_app(chain: CodeChain) -> FastAPI:
     """Create the service: a question in, events or an answer out; both take files."""
     app = FastAPI()
+    app.middleware("http")(only_own)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)  # No foreign name that points here.
 
     @app.get("/events")
     async def events(inputs: Annotated[dict[str, Any], Depends(asked)]) -> StreamingResponse:
@@ -77,6 +82,19 @@ def create_app(chain: CodeChain) -> FastAPI:
         return Answer(status=verdict.status, reason=verdict.reason, **values)
 
     return app
+
+
+async def only_own(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    """Refuse what pages of other sites ask, since each question costs money, and bodies without a limit."""
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    is_foreign = origin is not None and origin.partition("://")[2] != host
+    if is_foreign or request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return PlainTextResponse("Pages of other sites may not ask.", 403)
+    if "transfer-encoding" in request.headers:
+        return PlainTextResponse("Send a Content-Length.", 411)
+    if int(request.headers.get("content-length", "0")) > MAX_BODY_BYTES:
+        return PlainTextResponse(f"At most {MAX_BODY_BYTES >> 20} MB.", 413)
+    return await call_next(request)
 
 
 async def stream(chain: CodeChain, inputs: dict[str, Any]) -> AsyncIterator[str]:
