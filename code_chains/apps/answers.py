@@ -15,6 +15,7 @@ def render_answer(
 
     `InterpretChain` quotes the program where the model's words may not be faithful to it, and returns its output if no
     model phrased it. Both stand on lines of their own; output within a sentence of the model is part of its Markdown.
+    A quote is left out where the value is displayed above the answer.
     """
     if verdict is not None and not verdict.ok:  # The reason quotes an error of the program.
         return f"<p>{plain(answer)}</p>" if answer else ""
@@ -23,6 +24,8 @@ def render_answer(
         before, middle, after = answer.rpartition(quote) if quote.strip() else ("", "", "")
         phrased, _, last_line = before.rpartition("\n")
         if middle and after == ")" and last_line.startswith("("):
+            if execution is not None and any(one.media_type == "text/html" for one in execution.display_data):
+                return _markdown(phrased)
             label = f'<p class="hint">{plain(last_line[1:])}</p>'
             return f"{_markdown(phrased)}{label}{_preformatted(quote)}"
         if middle and not last_line.strip() and (not after or after.startswith("\n(")):

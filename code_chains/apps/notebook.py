@@ -38,7 +38,7 @@ from code_chains.state import Artifact, Execution, Verdict
 _DEFAULT_SESSION = "notebook"
 _IMAGES = ("image/png", "image/jpeg")
 """Media types of figures that are displayed; SVG could run scripts."""
-_SHOWN_FIGURE = re.compile(r"figure-\d+\.png")
+_SHOWN_FIGURE = re.compile(r"figure-\d+\.(png|json)")
 """The names of figures that a program showed and did not save itself."""
 
 
@@ -310,7 +310,9 @@ class _RunDisplay:
 
     def _show_outcome(self, execution: Execution, chunk: Mapping[str, Any]) -> None:
         tables = [data.data for data in execution.display_data if data.media_type == "text/html"]
-        output = execution.stdout if tables else execution.output
+        output = execution.output
+        if tables:  # They are the value's.
+            output = execution.stdout.rstrip().removesuffix((execution.result or "").rstrip())
         if output:
             self._show_output(output)
         for table in tables:

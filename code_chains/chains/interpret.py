@@ -42,6 +42,8 @@ _EXAMPLE = (
 )
 _MAX_OUTPUT_CHARS, MAX_QUOTE_CHARS, _MAX_REASON_CHARS = 6000, 500, 300
 _MAX_VALUE_ITEMS = 10_000
+_FIGURE = re.compile(r"figure-\d+\.")
+"""What the names of all forms of a figure begin with."""
 
 
 class InterpretChain(AskingChain):
@@ -189,15 +191,20 @@ class _ThoughtStripper:
 
 
 def format_outcome(values: Mapping[str, Any]) -> str:
-    """Return the output, and the names of figures and files."""
+    """Return the output, and the names of figures, each in its first form, and of files."""
     execution: Execution | None = values.get("execution")
-    artifacts = execution.artifacts if execution else ()
-    figures = [artifact.name for artifact in artifacts if artifact.media_type.startswith("image/")]
-    files = [artifact.name for artifact in artifacts if artifact.name not in figures]
+    figures: dict[str, str] = {}
+    files = []
+    for artifact in execution.artifacts if execution else ():
+        number = _FIGURE.match(artifact.name)
+        if number or artifact.media_type.startswith("image/"):
+            figures.setdefault(number[0] if number else artifact.name, artifact.name)
+        else:
+            files.append(artifact.name)
     # In words a number is a number, whatever type of NumPy it has.
     lines = [_SCALAR.sub(r"\2", str(values["output"]))]
     if figures:
-        lines.append(f"Figure: {', '.join(figures)}")
+        lines.append(f"Figure: {', '.join(figures.values())}")
     if files:
         lines.append(f"File: {', '.join(files)}")
     return "\n".join(filter(None, lines))

@@ -246,7 +246,7 @@ class Execution(Record):
         """What a person would have seen: what was printed, then the last value as a notebook shows it, if it is new."""
         shown = as_shown(self.stdout)
         printed = shown.rstrip() if shown.strip() else ""
-        if self.result is None or _was_printed(self.result, printed):
+        if not self.result or _was_printed(self.result, printed):
             return printed
         return f"{printed}\n{self.result}" if printed else self.result
 

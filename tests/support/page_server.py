@@ -26,7 +26,16 @@ from code_chains.testing import ScriptedModel, asks_for_code
 
 PAUSE = "[pause]"
 """In a reply: the model stops writing here until the file of `--pauses=FILE` counts this pause."""
+_CHART = Path(__file__).with_name("hostile_chart.html").read_text()
 PROGRAMS = {
+    "hostile chart": (
+        f"open('chart.html', 'w').write({_CHART!r}.replace('ADDRESS', open('address.txt').read()))",
+        "There it is.",
+    ),
+    "remote chart": (
+        "open('chart.html', 'w').write('<script src=\"https://x.example/x.js\"></script>')",
+        "There it is.",
+    ),
     "six times seven": ("x = 6 * 7\nprint('Product:', x)", "Six times seven is **42**."),
     "and one more": ("print(x + 1)", "That makes 43."),
     "slow": ("import time\ntime.sleep(1.5)\nprint('slow', 1)", "It took its time."),

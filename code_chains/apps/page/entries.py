@@ -23,7 +23,9 @@ _LIMIT_MESSAGES: Mapping[str, str] = {
     "refused": "The model's provider refused to reply, so it was not asked again.",
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
-_DISPLAYED = {"text/html": "result.html", "text/csv": "result.csv"}
+VIEW = "result.html"
+"""The name of the view of a value."""
+_DISPLAYED = {"text/html": VIEW, "text/csv": "result.csv"}
 """The names of what a program displayed, by media type."""
 _MIN_GROWTH = 32
 """A reply is parsed again when it has grown by this fraction of itself."""
@@ -137,6 +139,11 @@ class EntryOutcome:
             for one in data
             if one.media_type in _DISPLAYED
         ]
+
+    @property
+    def has_view(self) -> bool:
+        """Whether the program displayed a value as HTML, so that its text says nothing more."""
+        return any(one.name == VIEW for one in self.displayed)
 
     @property
     def limit_message(self) -> str:

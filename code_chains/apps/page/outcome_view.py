@@ -1,4 +1,4 @@
-"""The view of what a program printed, displayed and wrote: plain text, or isolated in a frame in which no script runs."""
+"""The view of what a program printed, displayed and wrote: plain text, or isolated in a frame of an origin of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from nicegui import ui
 
 from code_chains.apps.page.elements import text
-from code_chains.apps.page.entries import ChatEntry
+from code_chains.apps.page.entries import VIEW, ChatEntry
 from code_chains.apps.page.tables import has_table, label_of
 from code_chains.apps.safe_html import plain
 from code_chains.records.printable import strip_control_chars
@@ -26,9 +26,21 @@ def is_recoloured(html: bytes) -> bool:
     return has_table(html) and not re.search(rb"<(img|svg)\b", html)
 
 
+def is_interactive(artifact: Artifact) -> bool:
+    """Return whether a file is HTML that may run scripts, as charts do, and no view of a value."""
+    return artifact.media_type == "text/html" and artifact.name != VIEW
+
+
+def needs_network(html: bytes) -> bool:
+    """Return whether HTML loads its scripts from elsewhere, which no frame may."""
+    return re.search(rb"<script[^>]{1,200}\bsrc\s*=", html) is not None
+
+
 def frame_height(html: bytes) -> int:
     """Estimate the height of a view in a frame, as the frame cannot be measured; a higher view scrolls."""
-    return min(420, 20 + 31 * html.count(b"<tr")) if has_table(html) else 240
+    return (
+        min(420, 20 + 31 * html.count(b"<tr")) if has_table(html) else 240 if b"<script" not in html else 480
+    )
 
 
 class OutcomeView:
@@ -70,8 +82,11 @@ class OutcomeView:
         execution = self._entry.outcome.execution
         assert execution is not None
         artifacts = list(_visible_artifacts(self._entry))
-        has_view = any(artifact.media_type == "text/html" for _, artifact in artifacts)
-        output = as_shown(execution.stdout).rstrip() if has_view else execution.output
+        output = execution.output
+        if self._entry.outcome.has_view:  # The view is the value's.
+            output = (
+                as_shown(execution.stdout).rstrip().removesuffix((execution.result or "").rstrip()).rstrip()
+            )
         with self.element:
             text("Outcome", "p", "kicker")
             if output.strip():
@@ -91,11 +106,10 @@ class OutcomeView:
         if artifact.media_type in IMAGES:
             alt = f"Figure {name} for: {self._entry.query[:150]}"
             figure(f'<img src="{url}" alt="{escape(alt)}">').classes("paper")
-        elif artifact.media_type == "text/html":
+        elif artifact.media_type == "text/html" and not needs_network(artifact.data):
             height, title = frame_height(artifact.data), f"{name} of question {self._number}"
-            frame = (
-                f'<iframe sandbox src="{url}" title="{escape(title)}" style="height: {height}px"></iframe>'
-            )
+            scripts = '="allow-scripts"' if is_interactive(artifact) else ""
+            frame = f'<iframe sandbox{scripts} src="{url}" title="{escape(title)}" style="height: {height}px"></iframe>'
             figure(frame).classes("table" if is_recoloured(artifact.data) else "paper")
         elif artifact in self._entry.outcome.displayed:
             _link(f"tables/{self._entry.id}/{index}", label_of(artifact.data))
@@ -130,8 +144,8 @@ def show_error(error: ErrorReport) -> None:
 
 
 def _visible_artifacts(entry: ChatEntry) -> Iterator[tuple[int, Artifact]]:
-    """Yield the artifacts of a program with their indices, except representations of its result as text."""
+    """Yield the artifacts of a program with their indices, except other forms of what is visible."""
     for index, artifact in enumerate(entry.outcome.artifacts):
-        is_result = re.fullmatch(r"result\.(txt|json)", artifact.name)
+        is_result = re.fullmatch(r"(result|figure-\d+)\.(txt|json)", artifact.name)
         if not is_result or artifact.name in entry.outcome.code:
             yield index, artifact

@@ -34,7 +34,7 @@ with needs("ui", "command", "serve"):
     from code_chains.apps.page.class_view import ClassView
     from code_chains.apps.page.guard import TOKEN, Guard, new_client_id, redirect_file, secret_path
     from code_chains.apps.page.lesson_page import LessonPage, show_lessons
-    from code_chains.apps.page.outcome_view import IMAGES
+    from code_chains.apps.page.outcome_view import IMAGES, is_interactive
     from code_chains.apps.page.sessions import PageSession
 
 _MAX_PAGES, _CONNECT_TIMEOUT_S = 64, 5.0
@@ -54,6 +54,12 @@ _CHECK_ADDRESS = """addEventListener("DOMContentLoaded", () => {
         + `cannot work. Have it pass its own, or start code-chains serve with --allowed-host ${location.hostname}.`;
 });"""
 _SANDBOXED = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+_INTERACTIVE = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob:; worker-src blob:;"
+    " style-src 'unsafe-inline'; img-src data: blob:; font-src data:; form-action 'none'; base-uri 'none';"
+    " webrtc 'block'; frame-ancestors 'self'"
+)
+"""The policy of a chart in a frame: its scripts have an origin of their own and no network."""
 
 
 def create_app(sessions: SessionRegistry) -> FastAPI:
@@ -72,7 +78,7 @@ def create_app(sessions: SessionRegistry) -> FastAPI:
 
     @app.get("/artifacts/{entry_id}/{index}")
     async def artifact(request: Request, entry_id: str, index: int) -> Response:
-        return _artifact_response(_find_artifact(sessions, request, entry_id, index))
+        return _artifact_response(_find_artifact(sessions, request, entry_id, index), request)
 
     @app.get("/tables/{entry_id}/{index}")
     def table(request: Request, entry_id: str, index: int) -> Response:
@@ -180,9 +186,17 @@ def _table_response(artifact: Artifact) -> Response:
     return _download(for_spreadsheets(artifact.data), artifact.name)
 
 
-def _artifact_response(artifact: Artifact) -> Response:
-    """Return an artifact so that no script in it runs, even if its URL is opened directly."""
-    headers = {"content-security-policy": _SANDBOXED, "cache-control": "private, max-age=3600"}
+def _artifact_response(artifact: Artifact, request: Request) -> Response:
+    """Return an artifact so that scripts run only in a frame of the page, and none if its URL is opened directly.
+
+    Invariant: the page allows its frames no address but its own, so that no script can leave by navigating.
+    """
+    is_framed = request.headers.get("sec-fetch-dest") == "iframe"
+    headers = {
+        "content-security-policy": _INTERACTIVE if is_framed and is_interactive(artifact) else _SANDBOXED,
+        "cache-control": "private, max-age=3600",
+        "vary": "sec-fetch-dest",
+    }
     if artifact.media_type == "text/html":
         return HTMLResponse(_ARTIFACT_STYLE + artifact.data, headers=headers)
     if artifact.media_type in IMAGES:

@@ -21,7 +21,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from . import display, figures, suggestions, tools
+from . import display, suggestions, tools
 from .wire import Json
 
 resource: Any
@@ -50,6 +50,10 @@ STATUS_BY_ERRNO = {
     errno.EDQUOT: "disk_limit",
     errno.EMFILE: "file_limit",
 }
+
+
+WRITING = ("write", "write_bytes", "write_text", "writerow", "seek", "truncate")
+"""Methods of files that are called for their effect: how many characters they wrote is no result."""
 
 
 def new_main() -> Json:
@@ -111,8 +115,7 @@ def run(
     outcome: Json = {"status": "ok", "result": None, "error": None}
     prefer_fork(code)
     with contextlib.suppress(Exception):  # A program may have put anything in the place of pyplot.
-        figures.on_import(figures.PYPLOT, figures.follow)
-        figures.on_import(display.NOTEBOOK, display.follow)
+        display.follow_libraries()
     try:
         value = execute(code, names, source)
         join_threads()
@@ -165,10 +168,18 @@ def execute(code: str, names: Json, source: str) -> Any:
     if last:
         tree.body.pop()
     value = evaluate(compile(tree, source, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), names)
-    if isinstance(last, ast.Expr):
+    if last:
         expression = ast.Expression(last.value)
         value = evaluate(compile(expression, source, "eval", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), names)
+        if isinstance(value, int) and called_name(last.value) in WRITING:
+            return None
     return value
+
+
+def called_name(node: ast.expr) -> str:
+    """Return the name of the method that an expression calls; empty for all else."""
+    call = node.value if isinstance(node, ast.Await) else node
+    return call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
 
 
 def evaluate(compiled: types.CodeType, names: Json) -> Any:

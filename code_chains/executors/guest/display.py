@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from . import figures, serialization
+from . import charts, figures, serialization
 from .wire import Json
 
 View = tuple[str, str, bytes]
@@ -26,14 +26,13 @@ METHODS = (
     ("_repr_latex_", "text/x-latex", "tex"),
 )
 NOTEBOOK = "IPython.core.display_functions"
-WITHOUT_TEXT = re.compile(r"<[\w.]+ object( at 0x\w+)?>")
+WITHOUT_TEXT = re.compile(r"<[\w.]+ (object|[^<>\n]* at 0x\w+)>")
 BREAKS, MARKUP = r"(?i)<(br|/p|/div|/li|/tr|/h\d)\b[^>]*>", r"(?is)<(style|script)\b.*?</\1>|<[^>]*>"
 MAX_VIEWS = 300
 MAX_CSV_ROWS = 1_000
 """Rows of a frame as CSV beside its view, which leaves out most of a long one; one row more says that there are others."""
 DISPLAYED: list[Any] = []
 """What the program displayed."""
-CHARTS = {"plotly": "application/vnd.plotly.v1+json", "altair": "application/vnd.vegalite.v5+json"}
 
 
 def views(value: object, names: Json, max_bytes: int, *, return_value: bool = False) -> Json:
@@ -52,8 +51,12 @@ def views(value: object, names: Json, max_bytes: int, *, return_value: bool = Fa
     truncated = False
     # Invariant: the value comes first, as a request for it counts more than how it is displayed.
     requested = packed_value(value, max_bytes) if return_value else ()
-    drawn = figures.all_images([value, *names.values()])
-    images = [(f"figure-{number}.png", "image/png", image) for number, image in enumerate(drawn, 1)]
+    drawn = figures.all_drawn(value, list(names.values()))
+    images = [
+        (f"figure-{number}.{suffix}", media_type, data)
+        for number, forms in enumerate(drawn, 1)
+        for suffix, media_type, data in forms
+    ]
     shown = DISPLAYED.pop() if value is None and DISPLAYED else value
     images += [view for displayed in DISPLAYED for view in rich_views(displayed, "image/")]
     DISPLAYED.clear()
@@ -77,18 +80,27 @@ def packed_value(value: object, max_bytes: int) -> Iterator[View]:
         yield "value", VALUE_TYPE, data
 
 
-DRAWN = ("Artist", "Container")
+DRAWN = {("matplotlib", "Artist"), ("matplotlib", "Container"), ("bokeh", "Model")}
+"""By library and base class, the parts of a figure."""
 
 
 def display(*objects: Any, **_: Any) -> None:
     """Show objects as a notebook does: images as such, all else as text; the last one also by its rich views."""
     for value in objects:
-        if figures.is_figure(value):
+        if figures.is_figure(value) or charts.is_chart(value):
             figures.SHOWN.draw(value)
             continue
         if text := value if isinstance(value, str) else text_of(value):
             sys.stdout.write(f"{text}\n")
         DISPLAYED[MAX_VIEWS:] = [value]
+
+
+def follow_libraries() -> None:
+    """Display what libraries show, instead of opening a window for it."""
+    figures.on_import(figures.PYPLOT, figures.follow)
+    figures.on_import(NOTEBOOK, follow)
+    for module in charts.SHOWING:
+        figures.on_import(module, lambda module: charts.follow(module, display))
 
 
 def follow(notebook: Any) -> None:
@@ -102,8 +114,8 @@ def follow(notebook: Any) -> None:
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a value: that of its markup if it has no other, and none of an image."""
-    if is_drawn(value):
+    """Return the text of a value: that of its markup if it has no other, and none of an image or a chart."""
+    if is_drawn(value) or charts.is_chart(value):
         return ""
     text = repr(value)
     views = [] if not WITHOUT_TEXT.fullmatch(text) else list(rich_views(value))
@@ -124,24 +136,25 @@ def is_drawn(value: Any, depth: int = 2) -> bool:
         value = value.ravel().tolist()
     if isinstance(value, list | tuple) and value and depth:
         return all(is_drawn(item, depth - 1) for item in value)
-    kinds = type(value).__mro__
-    return any(kind.__module__.startswith("matplotlib.") and kind.__name__ in DRAWN for kind in kinds)
+    return charts.find_base(value, DRAWN) is not None
 
 
 def rich_views(value: object, kind: str = "") -> Iterator[View]:
     """Yield the rich views that a value offers, of media types of a kind."""
-    if value is None or isinstance(value, type):
+    if value is None or isinstance(value, type) or is_drawn(value) or charts.is_chart(value):
         return
     library = type(value).__module__.partition(".")[0]
-    if library in CHARTS and not kind and hasattr(value, "to_json"):
-        with contextlib.suppress(Exception):
-            yield "result.json", CHARTS[library], value.to_json().encode()
+    has_image = False
     for method, media_type, suffix in [each for each in METHODS if each[1].startswith(kind)]:
+        is_image = media_type.startswith("image/")
+        if is_image and has_image:  # The same once more.
+            continue
         with contextlib.suppress(Exception):
             view = getattr(value, method)()
             if isinstance(view, tuple):  # Data with its metadata.
                 view = view[0]
             if isinstance(view, str | bytes) and view:
+                has_image = has_image or is_image
                 yield f"result.{suffix}", media_type, view.encode() if isinstance(view, str) else view
     if not kind:
         yield from table_view(value, library)

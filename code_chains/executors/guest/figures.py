@@ -1,4 +1,4 @@
-"""Figures of matplotlib as a notebook would show them: each that is shown, closed unsaved, or there at the end."""
+"""Figures as a notebook would show them: of matplotlib each that is shown, closed unsaved, or there at the end; charts if shown."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from functools import wraps
 from importlib.machinery import ModuleSpec
 from typing import Any
 
+from . import charts
+
 PYPLOT = "matplotlib.pyplot"
 MAX_SHOWN = 300
 
@@ -19,7 +21,7 @@ class Shown:
     """The figures of a program that were drawn for its reader.
 
     Attributes:
-        images: Those that were shown so far, as PNG.
+        drawn: Those that were shown so far, each in one or more forms.
         seen: Figures that need not be drawn at the end: they were shown, or saved into a file.
         last: The figure that was shown last.
         keeps: Whether figures can be opened again once the program has ended.
@@ -27,19 +29,24 @@ class Shown:
     """
 
     def __init__(self) -> None:
-        self.images: list[bytes] = []
+        self.drawn: list[list[charts.Form]] = []
         self.seen = weakref.WeakSet[Any]()
         self.last: Any = None
         self.keeps = self.stay_open = False
         self._managers: list[Any] = []
 
     def draw(self, figure: Any) -> None:
-        """Draw a figure, unless it is empty."""
-        if len(self.images) < MAX_SHOWN and (figure.axes or figure.texts or figure.images):
+        """Draw a chart, or a figure unless it is empty."""
+        if len(self.drawn) >= MAX_SHOWN:
+            return
+        if charts.is_chart(figure):
+            self.drawn.append(charts.forms(figure))
+        elif figure.axes or figure.texts or figure.images:
             target = io.BytesIO()
             figure.savefig(target, format="png")
-            self.images.append(target.getvalue())
-        self.seen.add(figure)
+            self.drawn.append([("png", "image/png", target.getvalue())])
+        if is_figure(figure):
+            self.seen.add(figure)
         self.last = figure
 
     def keep(self, figures: Iterable[Any]) -> None:
@@ -59,44 +66,51 @@ class Shown:
             if figure not in self.seen:
                 self.draw(figure)
 
-    def take(self) -> list[bytes]:
-        """Return the images, which are forgotten."""
-        images, self.images = self.images, []
-        return images
+    def take(self) -> list[list[charts.Form]]:
+        """Return what was drawn, which is forgotten."""
+        drawn, self.drawn = self.drawn, []
+        return drawn
 
 
 SHOWN = Shown()
 
 
 class Finder:
-    """Changes a module as soon as a program imports it."""
+    """Changes modules as soon as a program imports them.
 
-    def __init__(self, module: str, change: Callable[[Any], None]) -> None:
-        self.module, self.change = module, change
+    Attributes:
+        changes: By the name of a module, what is called with it.
+    """
+
+    def __init__(self) -> None:
+        self.changes: dict[str, Callable[[Any], None]] = {}
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
-        """Return how the module is loaded; None for all else."""
-        if name != self.module:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
+        """Return how a module that is changed is loaded; None for all else."""
+        change = self.changes.pop(name, None)
+        spec = importlib.util.find_spec(name) if change else None
+        if change and spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
             def load_and_change(module: Any) -> None:
                 load(module)
-                self.change(module)
+                change(module)
 
             spec.loader.exec_module = load_and_change  # type: ignore[method-assign]
         return spec
+
+
+FINDER = Finder()
 
 
 def on_import(module: str, change: Callable[[Any], None]) -> None:
     """Change a module, now or when it is imported."""
     if module in sys.modules:
         change(sys.modules[module])
-    elif not any(getattr(finder, "module", None) == module for finder in sys.meta_path):
-        sys.meta_path.insert(0, Finder(module, change))
+        return
+    FINDER.changes[module] = change
+    if FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, FINDER)
 
 
 def follow(pyplot: Any) -> None:
@@ -153,23 +167,23 @@ def open_figures() -> list[Any]:
 
 
 def is_figure(value: object) -> bool:
-    """Return whether a value is a figure."""
+    """Return whether a value is a figure of matplotlib."""
     module = sys.modules.get("matplotlib.figure")
     return module is not None and isinstance(value, module.Figure)
 
 
-def all_images(names: Iterable[Any]) -> list[bytes]:
-    """Return the figures that were shown, and draw those that pyplot has open or that variables hold, each once.
+def all_drawn(value: Any, names: Iterable[Any]) -> list[list[charts.Form]]:
+    """Return what was shown, with the last value; draw figures that pyplot has open or that variables hold, each once.
 
     Raises:
         Exception: A figure cannot be drawn.
     """
-    pyplot = sys.modules.get(PYPLOT)
-    if "matplotlib" not in sys.modules:
-        return []
-    opened = open_figures()
-    SHOWN.draw_unseen([*opened, *filter(is_figure, list(names))])
-    if pyplot is not None and opened:
-        SHOWN.keep(opened)
-        pyplot.close("all")
+    if "matplotlib" in sys.modules:
+        opened = open_figures()
+        SHOWN.draw_unseen([*opened, *filter(is_figure, [value, *names])])
+        if PYPLOT in sys.modules and opened:
+            SHOWN.keep(opened)
+            sys.modules[PYPLOT].close("all")
+    if charts.is_chart(value) and not (SHOWN.drawn and value is SHOWN.last):
+        SHOWN.draw(value)
     return SHOWN.take()

@@ -81,7 +81,7 @@ class ArtifactCollector:
         for view in views if isinstance(views, list) else ():
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 name, media_type = str(view["name"]), str(view["media_type"])
-                if media_type in _DISPLAYS:
+                if media_type in _DISPLAYS and not name.startswith("figure-"):
                     self._add_display(media_type, view["data"])
                 elif _FIGURE.fullmatch(name) and _MEDIA_TYPE.fullmatch(media_type):
                     self._add_figure(Artifact.of(name, media_type, view["data"]))

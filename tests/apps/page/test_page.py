@@ -249,6 +249,27 @@ def test_output_of_models_and_programs_never_runs_as_script(page: Page) -> None:
     assert page.title() == "code_chains"
 
 
+def test_a_chart_runs_its_scripts_and_reaches_nothing(page: Page, tmp_path: Path) -> None:
+    with neighbour("x") as (theirs, requests):
+        address = tmp_path / "address.txt"
+        address.write_text(theirs)
+        page.locator("input[type=file]").set_input_files(address)
+        expect(page.get_by_role("list", name="Files")).to_contain_text("address.txt")
+        frame = ask_and_wait(page, "Make a hostile chart").frame_locator("iframe")
+        expect(frame.locator("#drawn")).to_have_text("yes")
+        for attempt in "cookie storage parent top page fetch image script style window socket".split():
+            expect(frame.locator(f"#{attempt}")).to_have_text("refused")
+        frame.locator("#leave").click()
+        page.wait_for_timeout(500)
+        assert (page.title(), requests) == ("code_chains", [])
+
+
+def test_a_chart_that_needs_a_network_is_a_link(page: Page) -> None:
+    turn = ask_and_wait(page, "Make a remote chart")
+    expect(turn.get_by_role("link", name="chart.html")).to_be_visible()
+    expect(turn.locator("iframe")).to_have_count(0)
+
+
 def test_announcements_never_run_as_script(page: Page) -> None:
     ask_and_wait(page, "Do something sly")
     expect(page.locator("[role=status]")).to_contain_text("<img")

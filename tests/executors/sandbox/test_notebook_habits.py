@@ -57,6 +57,44 @@ def test_each_figure_comes_out_once(executor: SandboxExecutor, case: str) -> Non
     assert [artifact.name for artifact in executor.run(PYPLOT + code).artifacts] == names
 
 
+PLOTLY = "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(x=['a', 'b'], y=[1, 2]))\n"
+ALTAIR = "import altair as alt\nfig = alt.Chart(alt.Data(values=[{'x': 'a', 'y': 1}])).mark_bar().encode(x='x:N', y='y:Q')\n"
+BOKEH = "from bokeh.plotting import figure, output_file, show\nfig = figure()\nfig.line([1, 2], [3, 4])\n"
+FORMS = ["figure-1.html", "figure-1.json"]
+CHARTS = {
+    "plotly, shown": (f"{PLOTLY}fig.show()", FORMS),
+    "plotly, the last value": (f"{PLOTLY}fig", FORMS),
+    "plotly, both": (f"{PLOTLY}fig.show()\nfig", FORMS),
+    "plotly, in a browser": (
+        f"{PLOTLY}import plotly.io as pio\npio.renderers.default = 'browser'\npio.show(fig)",
+        FORMS,
+    ),
+    "plotly, displayed": (f"{PLOTLY}display(fig)", FORMS),
+    "plotly, written": (f"{PLOTLY}fig.write_html('mine.html')", ["mine.html"]),
+    "altair, shown": (f"{ALTAIR}fig.show()", FORMS),
+    "altair, displayed beside another": (f"{ALTAIR}(fig | fig).display()", FORMS),
+    "bokeh, shown": (f"{BOKEH}show(fig)", ["figure-1.html"]),
+    "bokeh, into a file": (f"{BOKEH}output_file('mine.html')\nshow(fig)", ["mine.html"]),
+    "an image": ("from PIL import Image\nImage.new('RGB', (9, 9)).show()", ["result.png"]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CHARTS)
+def test_each_chart_comes_out_once_and_no_repr_of_it(executor: SandboxExecutor, case: str) -> None:
+    code, names = CHARTS[case]
+    execution = executor.run(code)
+    assert ([one.name for one in execution.artifacts], execution.output) == (names, "")
+    assert not execution.display_data
+
+
+@pytest.mark.parametrize(
+    "call", ["open('a', 'w').write('x')", "__import__('pathlib').Path('a').write_text('x')"]
+)
+def test_how_much_a_file_holds_is_no_result(executor: SandboxExecutor, call: str) -> None:
+    assert executor.run(call).output == ""
+
+
 def test_a_figure_that_cannot_be_drawn_is_an_error(executor: SandboxExecutor) -> None:
     execution = executor.run(PYPLOT + r"plt.title(r'$\frac{a$')")
     assert execution.error is not None
