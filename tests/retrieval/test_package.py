@@ -622,3 +622,37 @@ def test_a_docstring_steers_no_terminal(tmp_path: Path) -> None:
     (folder / "__init__.py").write_text('def shout():\n    "Shout \\x1b[2J loudly."\n')
     texts = "\n".join(document.page_content for document in read_package("loud", [tmp_path]))
     assert ("Shout" in texts, "\x1b" in texts) == (True, False)
+
+
+def write_package(folder: Path, modules: dict[str, str]) -> list[Document]:
+    """Write a package and return its references."""
+    (folder / "small").mkdir()
+    for name, source in modules.items():
+        (folder / "small" / name).write_text(source)
+    return read_package("small", [folder])
+
+
+def test_definitions_have_the_names_that_programs_import(tmp_path: Path) -> None:
+    core = "from enum import Enum\nclass Region(Enum):\n    DE = 1\ndef make(where: Region = Region.DE) -> Region: ...\n"
+    exports = "from ._core import make as build, Region as Zone\n"
+    zone, build = write_package(tmp_path, {"__init__.py": exports, "_core.py": core})
+    assert zone.page_content.splitlines() == ["from small import Zone", "Zone.DE = 1"]
+    assert "build(where: Zone = Zone.DE)" in build.page_content
+
+
+CORE = 'def go(n: int) -> int:\n    """Go on."""\n    return n\n'
+STUBS = {
+    "names found when they are used": {
+        "__init__.py": "import lazy_loader\n__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)\n",
+        "__init__.pyi": "from ._core import go as go\n__all__ = ['go']\n",
+        "_core.py": CORE,
+    },
+    "no more than a docstring": {"__init__.py": '"""Words."""\n', "__init__.pyi": CORE},
+    "no source": {"__init__.pyi": CORE},
+    "one function of two": {"__init__.py": "def other(): ...\n", "__init__.pyi": CORE},
+}
+
+
+@pytest.mark.parametrize("case", STUBS)
+def test_a_stub_declares_what_the_source_does_not_define(tmp_path: Path, case: str) -> None:
+    assert "from small import go\ngo(n: int) -> int" in write_package(tmp_path, STUBS[case])[0].page_content

@@ -1,4 +1,4 @@
-"""Figures as a notebook would show them: of matplotlib each that is shown, closed unsaved, or there at the end; charts if shown."""
+"""Figures as a notebook would show them: each that is shown, and of matplotlib each that is closed or left unsaved."""
 
 from __future__ import annotations
 

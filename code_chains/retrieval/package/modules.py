@@ -26,7 +26,7 @@ MAX_MODULE_BYTES, MAX_PACKAGE_BYTES = 1_000_000, 30_000_000
 MAX_MODULES, MAX_FILES = 3_000, 30_000
 """Modules that are read, and files that are looked at to find them."""
 _SUFFIXES = (".py", ".pyi")
-"""What is read of a module, in this order: a stub only where there is no source."""
+"""What is read of a module, in this order: a stub completes its source."""
 _SKIPPED = {
     *("__pycache__", "tests", "test", "node_modules", "site-packages"),
     *("vendor", "_vendor", "vendored", "_vendored", "third_party", "extern", "_extern", "externals"),
@@ -48,14 +48,14 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
         InputError: The package is not installed, or has no source.
     """
     starts, roots = _locate(name, None if search_path is None else list(map(str, search_path)))
-    paths: dict[str, Path] = {}
+    paths: dict[str, list[Path]] = {}
     found = (item for start in starts for item in _files_of(start, name))
     for module, path in sorted(islice(found, MAX_FILES), key=lambda item: item[1].suffix):
-        paths.setdefault(module, path)
+        paths.setdefault(module, []).append(path)
     ordered = sorted(paths.items(), key=lambda item: (item[0].count("."), item[0]))
     if len(ordered) > MAX_MODULES:
         _log.warning("Of the %d modules of %r the first %d are read.", len(ordered), name, MAX_MODULES)
-    modules = list(_analysed(ordered[:MAX_MODULES], roots))
+    modules = _analysed(ordered[:MAX_MODULES], roots)
     if not modules:
         raise InputError(
             f"The package {name!r} has no source that can be read: no .py and no .pyi file (or only some"
@@ -175,11 +175,12 @@ def _is_callable(member: griffe.Object | griffe.Alias) -> bool:
     return isinstance(member, griffe.Function | griffe.Class)
 
 
-def _analysed(paths: Sequence[tuple[str, Path]], roots: Sequence[Path]) -> Iterator[griffe.Module]:
-    """Yield the modules that can be read, each with the one that contains it as its parent."""
+def _analysed(paths: Sequence[tuple[str, list[Path]]], roots: Sequence[Path]) -> list[griffe.Module]:
+    """Return the modules that can be read, each with the one that contains it as its parent."""
     known: dict[str, griffe.Module] = {}
+    read: list[griffe.Module] = []
     total = 0
-    for name, path in paths:
+    for name, path in ((name, path) for name, of_module in paths for path in of_module):
         try:
             source, size = _source(path, roots)
             total += size
@@ -189,12 +190,27 @@ def _analysed(paths: Sequence[tuple[str, Path]], roots: Sequence[Path]) -> Itera
             visitor = _Visitor(last, path, source, griffe.Extensions(), _parent(outer, known))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                known[name] = visitor.get_module()
+                module = visitor.get_module()
         except (OSError, LookupError, *UNREADABLE) as error:
             reason = "it is not Python" if isinstance(error, SyntaxError) else error
             _log.warning("The module %r is skipped: %s.", name, reason)
             continue
-        yield known[name]
+        if path.suffix == ".pyi" and known.get(name) in read:
+            _complete(known[name], module)
+        else:
+            known[name] = module
+            read.append(module)
+    return read
+
+
+def _complete(module: griffe.Module, stub: griffe.Module) -> None:
+    """Add what the stub of a module declares: of one that finds its names when they are used, that is all it offers."""
+    if module.exports is None or "__getattr__" in module.members:
+        module.exports = stub.exports or [
+            name for name in stub.members if name.isidentifier() and not name.startswith("_")
+        ]
+    module.overloads.update({name: one for name, one in stub.overloads.items() if name not in module.members})
+    module.members.update({name: one for name, one in stub.members.items() if name not in module.members})
 
 
 def _source(path: Path, roots: Sequence[Path]) -> tuple[str, int]:

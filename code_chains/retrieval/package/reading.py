@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -26,6 +27,7 @@ MAX_DEFINITIONS = 5_000
 MAX_REFERENCE_CHARS, MAX_DOC_CHARS = 1_500, 20_000
 _MAX_RELATED, _MAX_MAKERS, _MAX_METHODS, _MAX_LINE_CHARS = 6, 2, 20, 300
 _INDENT = "    "
+_WORD = re.compile(r"[^\W\d]\w*")
 
 Method = griffe.Function | griffe.Attribute
 _Expressions = Iterable[signatures.Expression]
@@ -72,26 +74,27 @@ class _References:
             elif isinstance(definition, griffe.Function):
                 yield self._function(definition, dotted)
             else:
-                line = f"{definition.name} = {literal(definition)}"
+                line = f"{self._called(definition)} = {literal(definition)}"
                 yield _reference(dotted, [*_import(dotted), line], "", [line])
 
     def _function(self, function: griffe.Function, dotted: str) -> Document:
         doc = _doc(function)
-        calls = [signatures.call(function.name, one) for one in function.overloads or [function]]
+        calls = [signatures.call(self._called(function), one) for one in function.overloads or [function]]
+        calls = self._as_imported(function, _arguments(function), calls)
         related = self._related(function, _arguments(function), _results(function))
         return _reference(dotted, [*_import(dotted), *calls, *_documented(doc), *related], doc, calls)
 
     def _class(self, node: griffe.Class, dotted: str) -> Iterator[Document]:
         """Yield a reference of a class, and one for each documented method, which holds the constructor as well."""
-        lineage, doc = self._definitions.lineage(node), _doc(node)
-        calls, parts = _constructor(node.name, lineage)
+        called, lineage, doc = self._called(node), self._definitions.lineage(node), _doc(node)
+        calls, parts = _constructor(called, lineage)
         methods, head = _methods(lineage), [*_import(dotted), *calls]
-        lines = [*head, *_documented(doc), *_members(node.name, methods)]
+        lines = [*head, *_documented(doc), *_members(called, methods)]
         lines += [*self._related(node, parts), *self._made_by(node, node)]
         yield _reference(dotted, lines, doc, [*calls, *methods])
         for name, method in methods.items():
             if doc := _doc(method):
-                calls = _method_calls(node.name, method)
+                calls = self._as_imported(node, _arguments(method), _method_calls(called, method))
                 related = self._related(node, _arguments(method), _results(method))
                 lines = [*head, *calls, *_documented(doc), *related]
                 yield _reference(f"{dotted}.{name}", lines, doc, calls, title_parts=2)
@@ -116,11 +119,11 @@ class _References:
 
     def _about(self, definition: Definition) -> list[str]:
         if isinstance(definition, griffe.Attribute):
-            return [f"# {definition.name} = {literal(definition)}"]
+            return [f"# {self._called(definition)} = {literal(definition)}"]
         if isinstance(definition, griffe.Function):
             return []
         dotted = self._public.get(definition)
-        calls, _ = _constructor(definition.name, self._definitions.lineage(definition))
+        calls, _ = _constructor(self._called(definition), self._definitions.lineage(definition))
         return ["", *(_import(dotted) if dotted else []), *calls]
 
     def _made_by(self, definition: Definition, user: Definition) -> list[str]:
@@ -129,11 +132,21 @@ class _References:
         own_first = sorted(makers[:_MAX_MAKERS], key=len)
         return list(chain.from_iterable(own_first))
 
+    def _called(self, definition: Definition) -> str:
+        """Return the name under which programs import a definition; its own if it is not public."""
+        return self._public.get(definition, definition.name).rpartition(".")[2]
+
+    def _as_imported(self, definition: Definition, taken: _Expressions, calls: Iterable[str]) -> list[str]:
+        """Return calls with the names of the package's classes and constants as programs import them."""
+        named = {one.name: self._called(one) for one in self._named(definition, taken)}
+        others = {name: called for name, called in named.items() if name != called}
+        return [_WORD.sub(lambda word: others.get(word[0], word[0]), call) for call in calls]
+
     def _find_makers(self) -> dict[Definition, list[tuple[Definition, list[str]]]]:
         """Return by class what returns objects of it and takes none, with lines about it, the shortest first."""
         found: dict[Definition, list[tuple[Definition, list[str]]]] = {}
         for owner, dotted in self._public.items():
-            for maker, call in _makers_in(owner):
+            for maker, call in _makers_in(owner, self._called(owner)):
                 made: set[Definition] = {
                     one for one in self._named(owner, _results(maker)) if isinstance(one, griffe.Class)
                 }
@@ -188,13 +201,13 @@ def _names(method: Method) -> Sequence[list[signatures.Expression]]:
     return [list(map(griffe.ExprName, names)) for names in docstrings.named_types(_doc(method))]
 
 
-def _makers_in(owner: Definition) -> Iterator[tuple[Method, str]]:
+def _makers_in(owner: Definition, called: str) -> Iterator[tuple[Method, str]]:
     """Yield what may return objects, with how it is called: a function, or the methods of a class."""
     if isinstance(owner, griffe.Function):
-        yield owner, signatures.call(owner.name, (owner.overloads or [owner])[0])
+        yield owner, signatures.call(called, (owner.overloads or [owner])[0])
     elif isinstance(owner, griffe.Class):
         for method in _methods([owner]).values():
-            yield method, _method_calls(owner.name, method)[0]
+            yield method, _method_calls(called, method)[0]
 
 
 def _constructor(name: str, lineage: Sequence[griffe.Class]) -> tuple[list[str], list[signatures.Expression]]:
