@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Self
 
+from langchain_core.runnables import ConfigurableFieldSpec
+from langchain_core.runnables.utils import AnyConfigurableField, get_unique_config_specs
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field, PrivateAttr, create_model, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, create_model, model_validator
 
 from code_chains.analysis.work import is_brief
 from code_chains.callbacks.budget import Budget
@@ -23,7 +26,7 @@ from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.runner import Closing
 from code_chains.executors.waiting import drive
 from code_chains.inputs import Paste, files_with, find_data, shortened
-from code_chains.options import OPTIONS, check_fields, chosen_options, from_fields
+from code_chains.options import check_fields, chosen_options, spec_of
 from code_chains.question import (
     add_handlers,
     checked_inputs,
@@ -43,8 +46,6 @@ QUESTION_DESCRIPTION = (
 )
 """What models are told of a chain that answers questions."""
 _MAX_TEXT_CHARS = 20_000
-_OWN_OPTIONS = tuple(name for name in OPTIONS if name != "budget")
-"""Options that are fields of a chain for `configurable_fields` alone."""
 
 
 class CodeChain(ConversingChain, Closing):
@@ -71,14 +72,9 @@ class CodeChain(ConversingChain, Closing):
     model_name: str = ""
     """The model that writes programs, as records of attempts name it."""
     rebuild: Callable[[Mapping[str, Any]], CodeChain] | None = None
-    """Makes a chain that differs in options; the following are those that `configurable_fields` sets."""
-    max_attempts: int | None = None
-    approve: Any = None
-    checks: Any = None
-    limits: Limits | None = None
-    language: Any = None
-    instructions: Any = None
-    verify: Any = None
+    """Makes a chain that differs in options."""
+    configured: dict[str, AnyConfigurableField] = Field(default_factory=dict)
+    """Under which names a config sets options, besides their own; see `configurable_fields`."""
     _with_limits: dict[Limits, CodeChain] = PrivateAttr(default_factory=dict)
     _limiter: ConcurrencyLimiter = PrivateAttr(
         default_factory=lambda: ConcurrencyLimiter(sys.maxsize, 0, 0.0)
@@ -119,11 +115,6 @@ class CodeChain(ConversingChain, Closing):
         ) -> AsyncIterator[CodeChunk]:
             """Like `stream`."""
 
-    @field_validator("budget", mode="before")
-    @classmethod
-    def _read_budget(cls, budget: Any) -> Any:
-        return from_fields("budget", budget)
-
     @model_validator(mode="after")
     def _name_agent(self) -> Self:
         """Let tracers know that runs of this chain answer questions; a program of a user is none."""
@@ -153,14 +144,20 @@ class CodeChain(ConversingChain, Closing):
         language = {"answer_language": chunk["language"]} if "language" in chunk else {}
         return {**super()._select_outputs(chunk), **language}
 
-    def configurable_fields(self, **fields: Any) -> Any:
+    def configurable_fields(self, **fields: AnyConfigurableField) -> CodeChain:
         """Return the chain with options that a config may set, by names of one's own.
 
         Raises:
             ConfigurationError: A field is no option of a question.
         """
         check_fields(fields)
-        return super().configurable_fields(**fields)
+        return self.model_copy(update={"configured": {**self.configured, **fields}})
+
+    @property
+    def config_specs(self) -> list[ConfigurableFieldSpec]:
+        """What a server passes on from its clients: the `session_id`, and options with names of one's own."""
+        specs = itertools.starmap(spec_of, self.configured.items())
+        return get_unique_config_specs([*super().config_specs, *specs])
 
     def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
         """Return the keys it adds, with their types; that of the value is the `answer_type`."""
@@ -173,7 +170,7 @@ class CodeChain(ConversingChain, Closing):
     def _flow(self, values: State, config: Config) -> Flow:
         drive(self._limiter.acquire())
         try:
-            options = chosen_options({name: getattr(self, name) for name in _OWN_OPTIONS})
+            options = chosen_options(self.configured)
             if self.rebuild is None or not options:
                 return (yield from self._answer_question(values, config))
             return (yield from self._answer_as(options, values, config))

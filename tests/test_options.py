@@ -10,7 +10,12 @@ import pytest
 from langchain_classic.memory import ConversationBufferMemory
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.messages import BaseMessage, HumanMessage
-from langchain_core.runnables import ConfigurableField, RunnableConfig, RunnableLambda
+from langchain_core.runnables import (
+    ConfigurableField,
+    ConfigurableFieldSingleOption,
+    RunnableConfig,
+    RunnableLambda,
+)
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from code_chains import (
@@ -243,7 +248,7 @@ def test_limits_and_a_budget_may_come_as_json(sandbox: SandboxExecutor) -> None:
 def test_only_options_are_configurable(name: str) -> None:
     field = ConfigurableField(id="mine")
     chain = answering().configurable_fields(max_attempts=field)
-    assert chain.with_config(configurable={"mine": 1}).invoke("Why?")["output"] == "4"
+    assert chain.invoke("Why?", chosen(mine=1))["output"] == "4"
     with pytest.raises(
         ConfigurationError, match="Pass limits" if name == "limit" else "Pass one of max_attempts"
     ):
@@ -251,8 +256,32 @@ def test_only_options_are_configurable(name: str) -> None:
 
 
 def test_a_renamed_chain_is_configured_as_the_chain_is() -> None:
-    chain = answering()
-    assert chain.with_keys(answer="total").config_specs == chain.config_specs
+    tries = ConfigurableField(id="tries")
+    for chain in (
+        failing().configurable_fields(max_attempts=tries).with_keys(query="question"),
+        failing().with_keys(query="question").configurable_fields(max_attempts=tries),
+    ):
+        assert [spec.id for spec in chain.config_specs] == ["session_id", "tries"]
+        assert len(chain.invoke({"question": "Why?"}, chosen(tries=1))["attempts"]) == 1
+
+
+def test_an_option_may_be_one_of_those_that_the_chain_offers() -> None:
+    tries = ConfigurableFieldSingleOption(id="effort", options={"low": 1, "high": 2}, default="high")
+    chain = failing().configurable_fields(max_attempts=tries)
+    counts = [len(chain.invoke("Why?", chosen(**one))["attempts"]) for one in ({}, {"effort": "low"})]
+    assert counts == [2, 1]
+    with pytest.raises(InputError, match="none of low, high"):
+        chain.invoke("Why?", chosen(effort="none"))
+
+
+def test_a_misspelt_session_is_not_forgotten() -> None:
+    with pytest.raises(InputError, match="did you mean 'session_id'"):
+        answering().invoke("Why?", chosen(sesion_id="ann"))
+
+
+def test_a_misspelt_key_is_told_the_nearest() -> None:
+    with pytest.raises(ConfigurationError, match="Pass query"):
+        answering().with_keys(quary="question")
 
 
 @pytest.mark.parametrize("key", ["input", "question", "prompt"])

@@ -182,7 +182,7 @@ def map_questions(
         StoreError: The results file has the answers of another run, or cannot be written.
         TooManyErrorsError: The run was hopeless.
     """
-    if isinstance(questions, str | Path) or not isinstance(questions, Iterable):
+    if isinstance(questions, str | bytes | Path | Mapping) or not isinstance(questions, Iterable):
         remedy = 'a list, e.g. ["What is 2 + 2?"]; for a file, batch.questions.read_questions(path)'
         raise ConfigurationError("questions", questions, remedy)
     if cluster is not None and isinstance(chain, CodeChain):

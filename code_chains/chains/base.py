@@ -12,6 +12,7 @@ Invariant: the chunks of `chain.stream(x)`, added up with `+`, equal `chain.invo
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, get_type_hints
 
@@ -20,6 +21,7 @@ from langchain_classic.chains.sequential import SequentialChain
 from langchain_classic.chains.transform import TransformChain
 from langchain_core.runnables import ConfigurableFieldSpec, RunnableSequence
 from langchain_core.runnables.graph import Graph
+from langchain_core.runnables.utils import AnyConfigurableField
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
@@ -263,8 +265,9 @@ class RenamedChain(EnclosingChain, Closing):
         """Raise if a name is that of no key, or that of two."""
         keys = {*self.chain.input_keys, *self.chain.optional_keys, *self.chain.output_keys}
         if unknown := [key for key in self.names if key not in keys]:
-            known = ", ".join(sorted(keys))
-            raise ConfigurationError("with_keys", unknown[0], f"one of its keys: {known}")
+            near = difflib.get_close_matches(unknown[0], keys, n=1)
+            remedy = near[0] if near else f"one of its keys: {', '.join(sorted(keys))}"
+            raise ConfigurationError("with_keys", unknown[0], remedy, because="it is no key")
         for old in ((*self.chain.input_keys, *self.chain.optional_keys), self._kept):
             names = [self.names.get(key, key) for key in dict.fromkeys(old)]
             if taken := [name for name in names if names.count(name) > 1]:
@@ -290,6 +293,10 @@ class RenamedChain(EnclosingChain, Closing):
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         """What a config may name, such as the `session_id`."""
         return self.chain.config_specs
+
+    def configurable_fields(self, **fields: AnyConfigurableField) -> RenamedChain:
+        """Return the chain with what a config may set of the chain inside."""
+        return self.model_copy(update={"chain": self.chain.configurable_fields(**fields)})
 
     @property
     def description(self) -> str:

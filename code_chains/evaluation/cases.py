@@ -16,10 +16,12 @@ from code_chains.batch.questions import TABLES, Entry, Item, Question, as_questi
 from code_chains.errors import InputError
 from code_chains.evaluation import examples
 from code_chains.executors.inputs import is_text
+from code_chains.inputs import shortened
 from code_chains.records import Record
 from code_chains.storage.foreign import parse_json
 
 _WAYS = ("expected", "expected_pattern", "judge")
+_MAX_SHOWN_CHARS = 100
 _REMEDY = "Give one of expected (a JSON value), expected_pattern (a regular expression) and judge (true)."
 
 
@@ -76,12 +78,19 @@ class Case:
         return self.question.id
 
 
-def cases_of(cases: Iterable[Case | Mapping[str, Any]]) -> list[Case]:
-    """Validate cases.
+def cases_of(cases: Path | Iterable[Case | Mapping[str, Any]]) -> list[Case]:
+    """Validate cases; those of a file are read.
 
     Raises:
-        InputError: There are none, one is invalid, or two have the same id.
+        InputError: There are none, one is invalid, or two have the same id; or they are no collection of cases.
     """
+    if isinstance(cases, Path):
+        return read_cases(cases)
+    if isinstance(cases, str | bytes | Mapping) or not isinstance(cases, Iterable):
+        raise InputError(
+            "Cases are a list of mappings such as {'query': 'What is 6 times 7?', 'expected': 42}, or the pathlib.Path of"
+            f" a file with one in each line, not {shortened(repr(cases), _MAX_SHOWN_CHARS)}."
+        )
     return _validated(zip(map("Case {}".format, itertools.count(1)), cases, strict=False))
 
 

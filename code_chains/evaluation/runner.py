@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from code_chains.batch.records import Answer
@@ -78,7 +79,7 @@ Watch = Callable[[Answers], Iterable[Answer]]
 
 def evaluate(
     chain: CodeChain | ChainSpec,
-    cases: Iterable[Case | Mapping[str, Any]],
+    cases: Path | Iterable[Case | Mapping[str, Any]],
     *,
     results_file: ResultsFile | None = None,
     concurrency: int | None = None,
@@ -98,7 +99,8 @@ def evaluate(
 
     Args:
         chain: A `CodeChain`, or its specification as JSON, as for `map_questions`.
-        cases: Cases, or mappings with `query`, the inputs of the chain, and what is expected.
+        cases: Cases, or mappings with `query`, the inputs of the chain, and what is expected; or the path of a file of
+            them, as for `read_cases`.
         results_file: Where answers are written; the caller opens and closes it. Those in it are scored without asking
             again, so an interrupted evaluation can be resumed, and one with corrected expectations costs nothing.
         concurrency: How many questions run at once; two per core by default.

@@ -938,3 +938,15 @@ def test_langsmith_itself_calls_the_evaluator(chain: CodeChain, monkeypatch: pyt
         example = Example(id=uuid.uuid4(), dataset_id=uuid.uuid4(), inputs=inputs, outputs={"answer": answer})
         result: Any = run_evaluator(evaluator).evaluate_run(run, example)
         assert (result.key, result.score) == ("correct", score)
+
+
+def test_cases_may_be_the_path_of_a_file(chain: CodeChain, tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"query": "Double 4", "expected": 8}\n')
+    assert evaluate(chain, path).accuracy.value == 1
+
+
+@pytest.mark.parametrize("cases", ["cases.jsonl", b"cases", 3, None, {"query": "Double 4", "expected": 8}])
+def test_what_is_no_collection_of_cases_is_refused(chain: CodeChain, cases: Any) -> None:
+    with pytest.raises(InputError, match="Cases are a list of mappings"):
+        evaluate(chain, cases)
