@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import dis
 import functools
 import hashlib
 import importlib.metadata
-import itertools
 import json
-import operator
 import os
 import re
 import site
@@ -18,7 +15,7 @@ import sysconfig
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
@@ -75,7 +72,8 @@ def describe(value: object, within: tuple[int, ...] = ()) -> Any:
 
     Supported are JSON values, dataclasses, messages and documents, arrays and frames, functions (their code,
     closures and used globals), models (their parameters, never their keys), chains and executors. Any other
-    object is described by its class and all its attributes, or by its attribute `fingerprint` if it has one.
+    object is described by its class and all its attributes, or by its attribute `fingerprint` if it has one: what counts
+    its calls needs one, as it differs each time.
 
     Args:
         value: The value.
@@ -143,10 +141,7 @@ def _object(value: object, within: tuple[int, ...]) -> Any:
 
 def _instance(value: object, names: Iterable[str], within: tuple[int, ...]) -> Any:
     kind: Any = type(value)
-    attributes = {
-        name: describe(getattr(value, name), within) for name in names if name not in _counters_of(kind)
-    }
-    return [_class(kind), attributes]
+    return [_class(kind), {name: describe(getattr(value, name), within) for name in names}]
 
 
 def _pydantic(value: BaseModel, within: tuple[int, ...]) -> Any:
@@ -163,19 +158,15 @@ def _bound(value: RunnableBinding[Any, Any], within: tuple[int, ...]) -> Any:
 
 
 def _function(function: Any, within: tuple[int, ...]) -> Any:
-    description, counters = (
-        [function.__module__, function.__qualname__],
-        _written(function.__code__).irrelevant,
-    )
+    description = [function.__module__, function.__qualname__]
     if _is_installed(function.__code__.co_filename):
         description.append("")  # The version of its package, a part of `environment`, covers its code.
         used_globals: dict[str, Any] = {}
     else:
         description.append(_code(function.__code__))
-        names = (_names(function.__code__) & function.__globals__.keys()) - counters
+        names = _names(function.__code__) & function.__globals__.keys()
         used_globals = {name: function.__globals__[name] for name in names}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    closure = [cell.cell_contents for name, cell in cells if name not in counters]
+    closure = [cell.cell_contents for cell in function.__closure__ or ()]
     defaults = [function.__defaults__ or (), function.__kwdefaults__ or {}]
     return [*description, *(describe(part, within) for part in (closure, defaults, used_globals))]
 
@@ -183,50 +174,6 @@ def _function(function: Any, within: tuple[int, ...]) -> Any:
 def _names(code: types.CodeType) -> set[str]:
     inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return set(code.co_names).union(*inner)
-
-
-class _Written(NamedTuple):
-    """Names that code writes to: numbers that it adds to, lists and items that it adds to, and what it reads."""
-
-    counted: frozenset[str] = frozenset()
-    noted: frozenset[str] = frozenset()
-    read: frozenset[str] = frozenset()
-
-    def __or__(self, other: _Written) -> _Written:
-        return _Written(*(mine | theirs for mine, theirs in zip(self, other, strict=True)))
-
-    @property
-    def irrelevant(self) -> frozenset[str]:
-        """What changes with each question and says nothing of it: `self.calls += 1`, and what is only added to."""
-        return self.counted | (self.noted - self.read)
-
-
-@functools.cache
-def _written(code: types.CodeType) -> _Written:
-    counted, noted, read = set[str](), set[str](), set[str]()
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "SWAP")]
-    for number, (step, following) in enumerate(itertools.pairwise(steps)):
-        if step.argrepr == "+=" and following.opname in ("STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL"):
-            counted.add(following.argval)
-        elif step.opname in ("LOAD_ATTR", "LOAD_DEREF", "LOAD_GLOBAL"):
-            is_noted = following.argval == "append" or _adds_to_item(steps[number : number + 8])
-            (noted if is_noted else read).add(step.argval)
-    written = _Written(frozenset(counted), frozenset(noted), frozenset(read))
-    inner = (_written(each) for each in code.co_consts if isinstance(each, types.CodeType))
-    return functools.reduce(operator.or_, inner, written)
-
-
-def _adds_to_item(steps: Sequence[dis.Instruction]) -> bool:
-    """Return whether instructions are those of `calls[0] += 1` or `calls["model"] += 1`, which reads and writes one item."""
-    names = [step.opname for step in steps]
-    is_item = names[1:2] in (["LOAD_CONST"], ["LOAD_SMALL_INT"]) and names[2:4] == ["COPY", "COPY"]
-    return is_item and names[7:] == ["STORE_SUBSCR"] and steps[6].argrepr == "+="
-
-
-@functools.cache
-def _counters_of(kind: type) -> frozenset[str]:
-    methods = (_written(method.__code__) for _, _, method in _methods(kind))
-    return functools.reduce(operator.or_, methods, _Written()).irrelevant
 
 
 @functools.cache

@@ -290,76 +290,16 @@ def test_a_function_counts_with_the_globals_it_uses(monkeypatch: pytest.MonkeyPa
 
 class Counting:
     calls = 0
+    fingerprint = "always the same program"
 
-    def reply(self, messages: list[Any]) -> str:
+    def __call__(self, messages: list[Any]) -> str:
         self.calls += 1
         return f"```python\n{SUM_CODE}\n```" if asks_for_code(messages) else f"Told {self.calls}."
 
 
-def test_what_a_function_counts_makes_no_other_question(executor: ProcessExecutor) -> None:
-    seen = 0
-
-    def count(state: Any) -> None:
-        nonlocal seen
-        seen += 1
-
-    model = ScriptedModel(Counting().reply)
-    with create_code_chain(model, executor=executor, verify=[count], cache=InMemoryByteStore()) as chain:
+def test_what_counts_its_calls_has_a_fingerprint_of_its_own(executor: ProcessExecutor) -> None:
+    with create_code_chain(ScriptedModel(Counting()), executor=executor, cache=InMemoryByteStore()) as chain:
         assert [chain.invoke(QUESTION)["cached"] for _ in range(3)] == [False, True, True]
-    assert seen == 1
-
-
-class Noting:
-    def __init__(self) -> None:
-        self.seen: list[Any] = []
-
-    def reply(self, messages: list[Any]) -> str:
-        self.seen.append(messages)
-        return f"```python\n{SUM_CODE}\n```" if asks_for_code(messages) else "Told."
-
-
-class Showing(Noting):
-    def last(self) -> Any:
-        return self.seen[-1]
-
-
-class Tallying(Noting):
-    def __init__(self) -> None:
-        self.calls = {"model": 0}
-
-    def reply(self, messages: list[Any]) -> str:
-        self.calls["model"] += 1
-        return "Told."
-
-
-class Numbering(Tallying):
-    def last(self) -> str:
-        return f"Told {self.calls}."
-
-
-@pytest.mark.parametrize(
-    ("kind", "is_same"), [(Noting, True), (Showing, False), (Tallying, True), (Numbering, False)]
-)
-def test_what_is_only_added_to_makes_no_other_question(kind: type[Noting], is_same: bool) -> None:
-    noting = kind()
-    before = fingerprint(noting.reply)
-    noting.reply([HumanMessage("What?")])
-    assert (fingerprint(noting.reply) == before) is is_same
-
-
-PLACE = 1
-
-
-def at_a_place() -> list[int]:
-    counts = [0] * 9
-    counts[-PLACE] += 1
-    return counts
-
-
-def test_an_item_at_a_place_that_is_read_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint(at_a_place)
-    monkeypatch.setattr(sys.modules[__name__], "PLACE", 2)
-    assert fingerprint(at_a_place) != before
 
 
 def test_models_that_are_configured_later_are_told_apart() -> None:
