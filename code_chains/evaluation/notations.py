@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime
+from functools import cache
 from typing import Any
 
+from code_chains.language.reasons import everywhere
 from code_chains.verification.numbers import NUMBER
 
 CODE = re.compile(r"[-+]?0\d[\d.]*|\+\d{7,}")
@@ -72,6 +74,8 @@ _DAY_FIRST = re.compile(
 _MONTH_FIRST = re.compile(
     rf"{_BEFORE_DATE}([^\W\d_]+)\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})", re.IGNORECASE
 )
+_LETTER, _CHOICE = re.compile("[A-Z]"), re.compile(r"(?:\(([A-Z])\)|([A-Z])[.):])(?:\s+\S.*)?", re.DOTALL)
+"""A letter that names one of several answers, and an answer that begins with one."""
 _SHORT_TIME = re.compile(r"^\d:")
 _SECONDS = re.compile(r"(\d{1,2}:\d\d):00")
 
@@ -114,6 +118,12 @@ def shown_as(text: str, expected: Any, *, has_commas: bool = False) -> Iterator[
     elif isinstance(expected, str) and _ISO_DAY.fullmatch(expected):
         yield _MIDNIGHT.sub(r"\1", text.strip())
         yield from _days(text.strip().rstrip("."))
+    elif (
+        isinstance(expected, str)
+        and _LETTER.fullmatch(expected)
+        and (choice := _CHOICE.fullmatch(text.strip()))
+    ):
+        yield choice[1] or choice[2]
     elif isinstance(expected, str):
         time = _SECONDS.sub(r"\1", text.strip())
         is_short = _SHORT_TIME.match(expected) is not None
@@ -129,7 +139,16 @@ def _lists(text: str, expected: list[Any]) -> Iterator[list[Any]]:
             yield list(NUMBER.findall(text))
         return
     if len(lines) == 1:
-        yield [item.strip(" '\"") for item in lines[0].strip("[]().").split(",")]
+        line = lines[0].strip("[]().")
+        for items in (line.split(","), re.split(_between_items(), line)):
+            yield [item.strip(" '\"") for item in items]
+
+
+@cache
+def _between_items() -> str:
+    """Return what stands between the items of a list in a sentence."""
+    words = "|".join(sorted(map(re.escape, everywhere("and"))))
+    return rf"\s*[,;、،]\s*(?:(?:{words})\s+)?|\s+(?:{words}|&)\s+"
 
 
 def _mapping(text: str) -> Mapping[str, str]:

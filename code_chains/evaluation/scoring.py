@@ -52,6 +52,12 @@ _NO = re.compile(
 )
 _ANSWERS = re.compile(rf"{_YES.pattern}|{_NO.pattern}", re.IGNORECASE)
 _NOTHING = ("None", "null", "nan", "NaN", "NaT", "<NA>")
+_MARKED = re.compile(
+    r"```\w*\n(.*?)\n?```|\\boxed\{([^{}]*)\}|#{1,6}\s+(.*)|\*\*([^*]*)\*\*|\$([^$]*)\$|`([^`]*)`", re.DOTALL
+)
+"""Code, TeX, a heading, bold text."""
+_NUMBERED = re.compile(r"[^:\n]{0,200}\d\)?:\s+[^\d\n]+")
+"""A label that ends with a number, such as that of a question, before words."""
 _ONE_GROUP = re.compile(r"[-+]?\d{1,3}[.,]\d{3}")
 """A number whose point or comma may stand before decimals or between thousands."""
 _OF_OTHER_BASE = re.compile(r"[-+]?0[xob]\w+", re.IGNORECASE)
@@ -139,7 +145,9 @@ def _number_expected(expected: Any) -> Number | None:
 
 
 def _states_number(text: str, number: Number, query: str) -> bool:
-    """Return whether a text states a number, in any notation and with any unit."""
+    """Return whether a text states a number, in any notation and with any unit; that of a label alone is none."""
+    if _NUMBERED.fullmatch(text.strip()):
+        return False
     if any(number.is_near(stated) for stated in only_number(text, query)):
         return True
     text = as_number(text, query)
@@ -221,11 +229,24 @@ def _only_match(text: str, query: str) -> re.Match[str] | None:
 def parts_of(text: str) -> Iterator[str]:
     """Yield a text and, of a single line, what stands after its label, as in `Reversed 'abc': cba`."""
     yield text
-    line = text.strip()
+    line = unmarked(text)
+    yield line
     for before in (_LABEL, _SENTENCE):
         if "\n" not in line and (label := before.match(line)):
             yield line[label.end() :].strip("'\"")
-            yield line[label.end() :].rstrip(".!").strip("'\"")
+            yield unmarked(line[label.end() :])
+
+
+def unmarked(text: str) -> str:
+    r"""Return a text without the marks around it: of Markdown or TeX, quotation marks, a final stop.
+
+    Example:
+        >>> [unmarked(text) for text in ("**Paris**.", "$\\boxed{7}$", "#### 7", "```json\n[1]\n```")]
+        ['Paris', '7', '7', '[1]']
+    """
+    text = text.strip().rstrip(".!").strip("'\"")
+    marked = _MARKED.fullmatch(text)
+    return text if marked is None else unmarked(next(filter(None, marked.groups()), ""))
 
 
 def readings_of(text: str) -> Iterator[Any]:

@@ -61,6 +61,11 @@ def _words() -> dict[str, dict[str, str]]:
     return words
 
 
+def everywhere(key: str) -> set[str]:
+    """Return what is said for a key in any language."""
+    return {words[key] for words in _words().values()}
+
+
 def translate_reason(reason: str, language: str | None) -> str:
     """Return a reason in a language, if it is one of this library's."""
     words = _words().get(language or "en")

@@ -494,10 +494,39 @@ def test_a_point_stands_between_thousands_where_it_does_in_the_language_of_the_q
         (1, "0b1"),
         (0, "0b1"),
         (0, "0o7"),
+        (7, "Question 7: unknown"),
+        (7, "Total (7): n/a"),
+        (8, "#### 7"),
+        ("B", "(C)"),
+        ("B", "Both"),
+        ("B", "B movies"),
+        (["Ana", "Bo"], "Ana or Bo"),
+        (["Ana", "Bo"], "Bo and Ana"),
     ],
 )
 def test_everything_else_is_wrong(expected: Any, output: str) -> None:
     assert not states(expected, output)
+
+
+@pytest.mark.parametrize(
+    ("expected", "output"),
+    [
+        (1200, "#### 1,200"),
+        (7, "$\\boxed{7}$"),
+        ("Paris, Texas", "Paris, Texas."),
+        ("Paris", "**Paris**"),
+        ("B", "(B)"),
+        ("B", "B) Rome"),
+        ("B", "Answer: (B)"),
+        ({"a": 1}, '```json\n{"a": 1}\n```'),
+        (["Ana", "Bo", "Cy"], "Ana, Bo, and Cy"),
+        (["Ana", "Bo"], "Ana und Bo"),
+        (["Rock and Roll", "Jazz"], "Rock and Roll, Jazz"),
+        (["甲", "乙"], "甲、乙"),
+    ],
+)
+def test_marks_around_a_value_and_words_between_items_do_not_count(expected: Any, output: str) -> None:
+    assert states(expected, output)
 
 
 def test_the_last_value_counts_beside_what_was_printed() -> None:
