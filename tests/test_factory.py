@@ -155,7 +155,7 @@ def test_a_chain_shows_itself_in_a_line(model: ScriptedModel) -> None:
 # -- bad models and bad code: honest values ------------------------------------------------------------------------------
 
 HOPELESS = {
-    "prose": ("I cannot do that.", "no Python program. It was: 'I cannot do that.'"),
+    "a figure in prose": ("It may be 16.", "no Python program. It was: 'It may be 16.'"),
     "nothing": ("", "no Python program"),
     "the same broken code again": ("```python\n1 / 0\n```", "division by zero"),
     "an unknown name": ("```python\nprint(total)\n```", "undefined name 'total'"),
