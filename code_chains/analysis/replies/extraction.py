@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+import json
 import keyword
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice, takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -27,7 +30,7 @@ from code_chains.analysis.replies.fences import (
 from code_chains.analysis.replies.repairs import repair, unquoted, with_plain_characters, with_real_newlines
 from code_chains.analysis.replies.syntax import Syntax, computes, used_names
 from code_chains.analysis.replies.text import first_turn, visible_text, without_next_turn
-from code_chains.analysis.replies.tool_calls import calls_in
+from code_chains.analysis.replies.tool_calls import calls_in, code_in_call
 from code_chains.analysis.work import is_too_large
 from code_chains.errors import InputError
 
@@ -70,6 +73,23 @@ _PROSE = re.compile(r"[^\W\d_]+ [^\W\d_]{2,}|[。，！？；：]|^\W*[^\W\d_]{2
 _REFUSES = re.compile(r"\b(?:never|don't|do not|avoid|must not)\b", re.IGNORECASE)
 _MAX_LINE_CHARS = 1000
 _MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
+_SQL_WORDS = (
+    "select|with|from|insert|update|delete|create|pivot|unpivot|summarize|describe|show|values|explain"
+)
+_SQL_BEGINS = re.compile(rf"(?im)(?:^[ \t]*|:[ \t]*|(`|<sql>)\s*)(?=(?:{_SQL_WORDS})\s+\S|--|\()")
+_SQL_ENDS = re.compile(r"(?m)^[A-Za-z][\w ]{0,30}:(?!:)")
+"""A label after a statement, such as that of its result."""
+_SQL_GOES_ON = re.compile(
+    rf"(?i)\s*(?:{_SQL_WORDS}|union|order|group|where|join|left|limit|and|or|--|[(),])(?:\b|(?<=\W))"
+)
+_DOCUMENT = re.compile(r"""<<-?[ \t]*['"]?(\w+)['"]?[^\n]*\n""")
+"""The head of a document in a command of a shell."""
+_ARGUMENT = re.compile(r"""\bpython3?[ \t]+-c[ \t]+(['"])(.*?)(?<!\\)\1""", re.DOTALL)
+"""A program as an argument of Python's command."""
+_KNOWN_FUNCTIONS = {*dir(builtins), "display"}
+_FILE = re.compile(r"^#[ \t]*(?:file:?[ \t]*)?(\w+)\.py[ \t]*$", re.MULTILINE)
+"""A comment that names a file."""
+_IMPORT = re.compile(r"^from (\w+) import [\w, ]+\n", re.MULTILINE)
 _LANGUAGES = {"python": "Python", "sql": "SQL"}
 _MAX_REPLY_CHARS = 200
 """How much of a reply without a program is quoted."""
@@ -89,14 +109,16 @@ def reply_text(reply: object) -> str:
     if isinstance(reply, str):
         return reply
     if isinstance(reply, BaseMessage):
-        calls = getattr(reply, "tool_calls", None) or ()
-        return str(reply.text) if str(reply.text).strip() or not calls else reply_text(calls[0]["args"])
+        calls = [] if "```" in str(reply.text) else getattr(reply, "tool_calls", None) or []
+        said = [str(reply.text), *(reply_text(call["args"]) for call in calls[:1])]
+        return "\n\n".join(filter(str.strip, said))
     held = reply.model_dump() if isinstance(reply, BaseModel) else reply
     if not isinstance(held, Mapping):
         return ""
     if held.get("parsed") is not None:
         return reply_text(held["parsed"])
-    code = next((held[name] for name in _FIELDS if isinstance(held.get(name), str)), "")
+    named = (held[name] for name in _FIELDS if isinstance(held.get(name), str))
+    code = next(named, None) or code_in_call(dict(held))
     program = "\n".join(filter(None, [str(held.get("imports") or ""), code]))
     return f"```python\n{program}\n```" if code and "```" not in program else program
 
@@ -128,7 +150,7 @@ def extract_code(reply: str | BaseMessage | BaseModel | Mapping[str, Any]) -> st
     code = _find(text, syntax)
     if not code and text != whole:  # The token was part of a program.
         code = _find(whole, syntax)
-    code = code or _broken_block(text, syntax)
+    code = _out_of_call(_of_one_file(code or _broken_block(text, syntax)), syntax)
     return code.strip("\n").rstrip() + "\n" if code.strip() else ""
 
 
@@ -141,14 +163,32 @@ def extract_fenced(reply: str, language: str) -> str:
             Blocks without a word count where none has it.
 
     Returns:
-        The blocks in order; the whole reply where it has no fences at all.
+        The blocks in order; where the reply has no fences, its SQL in JSON, after a label, between marks or in
+        paragraphs, or else the whole reply.
     """
     text = first_turn(visible_text(reply))
     fences = markdown_blocks(text)
     tags = _FENCE_TAGS.get(language, (language,))
     blocks = _codes(fences, tags) or _codes(fences, [""])
-    code = "\n".join(map(str.strip, blocks)) if fences else text.strip()
+    unfenced = _statements(text) if language == "sql" else ""
+    code = "\n".join(map(str.strip, blocks)) if fences else unfenced or text.strip()
     return code + "\n" if code.strip() else ""
+
+
+def _statements(text: str) -> str:
+    """Return the SQL of a text without fences; empty if no statement begins anywhere."""
+    with suppress(ValueError, RecursionError):
+        held = json.loads(text, strict=False)
+        texts = [value for value in held.values() if isinstance(value, str)] if isinstance(held, dict) else []
+        return next(filter(_SQL_BEGINS.match, texts), "").strip()
+    if not (begin := _SQL_BEGINS.search(text)):
+        return ""
+    mark, rest = begin[1] or "", text[begin.end() :]
+    if mark in ("`", "<sql>"):
+        return rest.partition("`" if mark == "`" else "</")[0].strip()
+    paragraphs = re.split(r"\n[ \t]*\n", _SQL_ENDS.split(rest, maxsplit=1)[0])
+    goes_on = takewhile(_SQL_GOES_ON.match, paragraphs[1:])
+    return "\n\n".join([paragraphs[0], *goes_on]).strip()
 
 
 def _codes(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
@@ -211,6 +251,7 @@ def _find(text: str, syntax: Syntax, depth: int = 0) -> str:
         _whole,
         *readers,
         _from_calls,
+        _from_shell,
         _from_scalar,
         _from_labels,
         _from_inline,
@@ -272,6 +313,46 @@ def _from_fences(text: str, syntax: Syntax, depth: int) -> str:
 def _from_calls(text: str, syntax: Syntax, depth: int) -> str:
     programs = (_program_in(code, syntax, depth) for code in calls_in(text))
     return "\n".join(filter(None, programs))
+
+
+def _from_shell(text: str, syntax: Syntax, depth: int) -> str:
+    """Return the program that a command of a shell runs."""
+    found = (re.sub(r"\\([\"$`\\])", r"\1", command[2]) for command in _ARGUMENT.finditer(text))
+    programs = (repair(code, syntax) for code in islice(chain(_documents(text), found), _MAX_TRIES))
+    return next(filter(None, programs), "")
+
+
+def _documents(text: str) -> Iterator[str]:
+    """Yield the documents in the commands of a shell."""
+    # Invariant: no head is looked for within a document, so that time is linear.
+    place = 0
+    while head := _DOCUMENT.search(text, place):
+        place = text.find(f"\n{head[1]}", head.end() - 1)
+        if place < 0:
+            return
+        yield text[head.end() : place]
+
+
+def _out_of_call(code: str, syntax: Syntax) -> str:
+    """Return the program that is the one argument of a call of a tool, which is all that the code does."""
+    tree = parse(code)
+    only = tree.body[0] if tree is not None and len(tree.body) == 1 else None
+    node, calls_tool = (only.value if isinstance(only, ast.Expr) else None), False
+    while isinstance(node, ast.Call):
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if len(given) != 1 or (name != "print" and name in _KNOWN_FUNCTIONS):
+            return code
+        calls_tool = calls_tool or name != "print"
+        node = given[0]
+    inner = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return inner if calls_tool and syntax.is_program(inner) and computes(inner) else code
+
+
+def _of_one_file(code: str) -> str:
+    """Return the code of several files without what one imports from another."""
+    files = set(_FILE.findall(code))
+    return _IMPORT.sub(lambda line: "" if line[1] in files else line[0], code) if files else code
 
 
 def _from_scalar(text: str, syntax: Syntax, depth: int) -> str:

@@ -38,7 +38,14 @@ _CHARACTERS = str.maketrans(
     }
 )
 _QUOTES = str.maketrans({**dict.fromkeys("“”„", '"'), **dict.fromkeys("‘’‚", "'")})
-_FULL_WIDTH = str.maketrans("（）：，；", "():,;")
+_OUTSIDE_TEXTS = str.maketrans(
+    {
+        **dict(zip("（）：，；−–×÷", "():,;--*/", strict=True)),
+        "≤": "<=",
+        "≥": ">=",
+        "≠": "!=",
+    }
+)
 _STRING = re.compile(r"""("[^"\n]*"|'[^'\n]*')""")
 _ESCAPED = re.compile(r"\\([_*\[\]#`<>])")
 _ESCAPES = {"\\n": "\n", "\\t": "\t", '\\"': '"', "\\'": "'"}
@@ -131,9 +138,9 @@ def _without_bullets(code: str) -> str:
 
 
 def _with_plain_punctuation(code: str) -> str:
-    """Replace typographic quotes, and full-width punctuation outside of strings."""
+    """Replace typographic quotes, and outside of strings full-width punctuation and typographic operators."""
     parts = _STRING.split(code.translate(_QUOTES))
-    parts[::2] = [part.translate(_FULL_WIDTH) for part in parts[::2]]
+    parts[::2] = [part.translate(_OUTSIDE_TEXTS) for part in parts[::2]]
     return "".join(parts)
 
 

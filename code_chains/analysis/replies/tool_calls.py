@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-_KEY = re.compile(
-    r"""["'](?:code|python|source|arguments|parameters|input|tool_input|action_input|cells|answer|solution)["']\s*:"""
-)
+from code_chains.analysis.replies.syntax import Syntax, computes
+
 _START = re.compile(r"""\{\s*["']|\[\s*\{""")
 _PYTHON_TOOL = re.compile(r"python|code|exec|repl|interpreter|jupyter|\brun", re.IGNORECASE)
 _OTHER_TOOL = re.compile(r"bash|shell|sql|search|final|command|javascript", re.IGNORECASE)
@@ -34,8 +33,6 @@ _MAX_STARTS, _MAX_DEPTH, _MAX_CHARS = 20, 6, 100_000
 
 def calls_in(text: str) -> Iterator[str]:
     """Yield the code of each tool call, outermost first, that stands in text as JSON or as a literal of Python."""
-    if not _KEY.search(text):
-        return
     end = count = 0
     for start in _START.finditer(text):
         if start.start() < end:
@@ -99,7 +96,13 @@ def _in_mapping(value: dict[Any, Any], depth: int) -> str:
     for key in _CODE:
         if isinstance(value.get(key), str | list) and (code := _lines(value[key])):
             return code
-    return next((text for text in value.values() if isinstance(text, str) and "```" in text), "")
+    texts = [text for text in value.values() if isinstance(text, str)]
+    programs = [text for text in texts if "```" in text or _is_program(text)]
+    return programs[0] if len(programs) == 1 else ""
+
+
+def _is_program(text: str) -> bool:
+    return Syntax().is_program(text) and computes(text)
 
 
 def _in_notebook(cells: list[Any]) -> str:
