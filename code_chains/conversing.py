@@ -15,7 +15,7 @@ from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingS
 from code_chains.chains.execute import commit
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversation, Conversations
-from code_chains.errors import CodeChainsError, ConfigurationError, SessionError
+from code_chains.errors import CodeChainsError, ConfigurationError, InputError, SessionError
 from code_chains.inputs import Paste, check_keys, check_session_id
 from code_chains.options import choose_how
 from code_chains.question import session_of
@@ -73,8 +73,14 @@ class ConversingChain(StreamingSequentialChain):
         state = self._read_inputs(inputs)
         if state.keys() - set(self.input_keys):  # Collecting the optional keys of all stages takes time.
             self.check_keys(state, (*self.input_keys, *self.optional_keys))
+        configurable = ensure_config().get("configurable", {})
         if state.get("session_id") is None:
-            state = {**state, **session_of(ensure_config().get("configurable", {})), **session_of(state)}
+            state = {**state, **session_of(configurable), **session_of(state)}
+        elif configurable.get("session_id", state["session_id"]) != state["session_id"]:
+            # Invariant: where a server names the conversation, no client names another one.
+            raise InputError(
+                "The config names another session_id than the inputs. Leave it out of the inputs."
+            )
         if state.get("session_id") is not None:
             check_session_id(state["session_id"])
         return state

@@ -279,6 +279,11 @@ def test_a_misspelt_session_is_not_forgotten() -> None:
         answering().invoke("Why?", chosen(sesion_id="ann"))
 
 
+def test_inputs_name_no_other_session_than_the_config() -> None:
+    with pytest.raises(InputError, match="another session_id"):
+        answering().invoke({"query": "Why?", "session_id": "bob"}, chosen(session_id="ann"))
+
+
 def test_a_misspelt_key_is_told_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="Pass query"):
         answering().with_keys(quary="question")

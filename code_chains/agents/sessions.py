@@ -6,6 +6,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -183,7 +184,8 @@ class ThreadProgramChain(StreamingSequentialChain):
             self.sessions.check_open()
             yield _ending(_ENDED)
         else:
-            yield {"session_ended": not session.alive}
+            # Another machine may be asked for it.
+            yield {"session_ended": not (yield RunFunction(attrgetter("alive"), session, config))}
 
     def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
         execution = outcome["execution"]

@@ -75,7 +75,7 @@ TABLES = {".csv", ".tsv", ".xlsx", ".parquet"}
 _JSON_COLUMNS = ("variables", "examples")
 _MAX_EXPANDED_BYTES, _MAX_WORKBOOK_BYTES = 200 << 20, 50 << 20
 """Of a Parquet file, and of a workbook, which takes ten seconds."""
-_MAX_ROWS, _MAX_LISTED = 1_000_000, 20
+_MAX_ROWS, _MAX_COLUMNS, _MAX_LISTED = 1_000_000, 1_000, 20
 """Rows of a table, and names of its columns in a message."""
 _SYNONYMS = {"question": "query", "prompt": "query", "answer": "expected"}
 _NAMES_OF_QUERY = ("question", "prompt", "input")
@@ -448,6 +448,11 @@ def _is_missing(cell: Any) -> bool:
 
 def _keys_of_columns(path: str, names: list[str], columns: Mapping[str, str]) -> list[str]:
     """Return the key of the inputs for each column; empty for a column that is not read."""
+    # Invariant: each row holds a cell for each column, so that their product is bounded by the size of the file.
+    if len(names) > _MAX_COLUMNS:
+        raise InputError(
+            f"{path} has more than {_MAX_COLUMNS:,} columns. Leave out those that are no part of a question."
+        )
     keys = [columns.get(name, "") for name in names]
     if "query" not in keys:  # The names in most data sets.
         keys = [

@@ -115,7 +115,10 @@ class CachedChain(EnclosingChain):
         try:
             self._key_of_chain()
         except NotFingerprintableError as error:
-            remedy = f'a chain without {error}, which has no fingerprint; or version="…", a text that identifies the chain'
+            remedy = (
+                f"a chain without {error}, or give that an attribute `fingerprint`, a text that changes with its content;"
+                ' or CachedChain(…, version="…"), a text that identifies the chain'
+            )
             raise ConfigurationError("chain", type(chain).__name__, remedy) from error
 
     @property

@@ -55,4 +55,5 @@ class CondenseChain(AskingChain):
             asked = f"The conversation so far:\n{said}\n\nThe last message:\n{check_query(values['query'])}"
             messages = [SystemMessage(self.rules(values)), HumanMessage(asked)]
             question = visible_text((yield from ask_for_text(self, messages, config))).strip()
-        yield {"standalone_question": question if len(question) <= 4 * _MAX_REFERRING_CHARS else ""}
+        is_question = len(question) <= 4 * _MAX_REFERRING_CHARS and "```" not in question
+        yield {"standalone_question": question if is_question else ""}

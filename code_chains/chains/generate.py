@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, get_buffer_string
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from code_chains.analysis.replies.extraction import extract_code, extract_fenced, reply_text
 from code_chains.analysis.work import is_brief
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Analyse, Config, Flow, RunFunction, State
 from code_chains.errors import BudgetError, InputError
-from code_chains.inputs import FencedText, check_history, check_query, fenced
+from code_chains.inputs import FencedText, check_history, check_query, fenced, transcript
 from code_chains.language import UNKNOWN, language_name
 from code_chains.models.sampling import for_sample, is_openai
 from code_chains.verification.expectations import expectations_of
@@ -266,8 +266,7 @@ def to_text(key: str, values: Mapping[str, Any]) -> str:
         return value
     items = value if isinstance(value, Sequence) else ()
     if items and all(isinstance(item, BaseMessage) for item in items):
-        # Indented, so that no line of a message looks like another turn.
-        return "\n".join(get_buffer_string([message]).replace("\n", "\n  ") for message in items)
+        return transcript(items)
     if items and all(isinstance(item, Document) for item in items):
         return "\n\n".join(document.page_content for document in items)
     raise InputError(f"{key} must be text, messages or documents, not {type(value).__name__}.")

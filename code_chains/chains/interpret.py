@@ -154,6 +154,9 @@ _SCALAR = re.compile(r"\bnp\.(bool|str|u?int|float|longdouble)\w*\(([^()\n]*)\)"
 """How NumPy 2 shows a number within a list or a dict."""
 
 
+_THINK = "<think>"
+
+
 class _ThoughtStripper:
     """Strips a `<think>` block from the beginning of a reply while it streams.
 
@@ -163,31 +166,35 @@ class _ThoughtStripper:
 
     def __init__(self) -> None:
         self.answer = ""
-        self._buffer = ""
-        self._is_past_thoughts = False
+        self._held = ""
+        self._is_within = self._is_past = False
 
     def __call__(self, chunk: object) -> dict[str, str]:
-        self._buffer += reply_text(chunk)
+        text = reply_text(chunk)
         if not self.answer:
-            self._skip_thoughts()
-        text = ""
-        if not self._may_be_thoughts():
-            text, self._buffer = self._buffer, ""
+            text = self._without_thoughts(text)
         self.answer += text
         return {"answer": text}
 
-    def _may_be_thoughts(self) -> bool:
-        """Return whether the buffer may still turn out to be thoughts."""
-        if self.answer or self._is_past_thoughts:
-            return False
-        begin = self._buffer.lstrip().lower()
-        return "<think>".startswith(begin) or begin.startswith("<think")
-
-    def _skip_thoughts(self) -> None:
-        if self._may_be_thoughts() and "</think>" in self._buffer:
-            self._buffer, self._is_past_thoughts = self._buffer.partition("</think>")[2], True
-        if self._is_past_thoughts:
-            self._buffer = self._buffer.lstrip()
+    def _without_thoughts(self, text: str) -> str:
+        """Return what is no thought. Invariant: of thoughts only the end is kept, where the closing tag may have begun."""
+        text, self._held = self._held + text, ""
+        if not (self._is_within or self._is_past):
+            begin = text.lstrip()[: len(_THINK)].lower()
+            self._is_within = begin == _THINK
+            if _THINK.startswith(begin) and not self._is_within:
+                self._held = text
+                return ""
+            self._is_past = not self._is_within
+            if self._is_past:
+                return text
+        if self._is_within:
+            _, end, rest = text.partition("</think>")
+            if not end:
+                self._held = text[-len("</think>") :]
+                return ""
+            self._is_within, self._is_past, text = False, True, rest
+        return text.lstrip()
 
 
 def format_outcome(values: Mapping[str, Any]) -> str:

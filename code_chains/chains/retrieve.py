@@ -181,7 +181,7 @@ def _checked(documents: object) -> list[Document]:
 def _context(query: str, given: str, examples: list[Document], references: list[Document]) -> FencedText:
     """Return what the model is shown; of this the values in references may be used."""
     shown = [document for document in examples if _about(document) and not is_prose(document)]
-    told = [_text(document) for document in examples if document not in shown]
+    told = [f"{_origin(document)}{_text(document)}" for document in examples if document not in shown]
     tasks = list(map(_task, shown))
     others = [_section(HELP, [given, *told] if given else told), _section(_EXAMPLES, tasks)]
     functions = "\n\n".join(distinct_texts(references))
@@ -206,6 +206,12 @@ def _about(document: Document) -> str:
 
 def _text(document: Document) -> str:
     return shortened(document.page_content.strip(), MAX_EXAMPLE_CHARS)
+
+
+def _origin(document: Document) -> str:
+    """Return where a passage is from, as a line before it, so that a model can cite it."""
+    name = " ".join(str(document.metadata.get("source") or "").split())
+    return f"[{shortened(name, MAX_TASK_CHARS)}]\n" if name else ""
 
 
 def _source(document: Document) -> Source:

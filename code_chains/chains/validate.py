@@ -131,7 +131,9 @@ class ValidateChain(StreamingChain):
 
     def _is_fast(self) -> bool:
         """Return whether the checks may run on an event loop: built-in checks, pyflakes imported already."""
-        return "pyflakes.checker" in sys.modules and _BUILT_IN.issuperset(map(id, self.checks))
+        executor = getattr(self.has_module, "__self__", None)
+        is_local = getattr(executor, "answers_at_once", True)
+        return is_local and "pyflakes.checker" in sys.modules and _BUILT_IN.issuperset(map(id, self.checks))
 
     def _too_large(self) -> Problem:
         """Return what is said of a program that was not checked: only `standard`, which advises, lets it run."""

@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from code_chains.errors import ConfigurationError
 from code_chains.executors.limits import Limits
@@ -161,6 +161,9 @@ class Executor(Runner, Closing):
         raise ConfigurationError(
             "executor", type(self).__name__, "one that keeps state, such as SandboxExecutor"
         )
+
+    answers_at_once: ClassVar[bool] = True
+    """Whether `has_module` asks nobody elsewhere, so that an event loop may call it."""
 
     def has_module(self, name: str) -> bool | None:
         """Return whether programs can import a top-level module that is not in the standard library; None if unknown."""

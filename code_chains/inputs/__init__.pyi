@@ -1,4 +1,5 @@
 from .messages import as_state as as_state
+from .messages import transcript as transcript
 from .pasted import Paste as Paste
 from .pasted import files_with as files_with
 from .pasted import find_data as find_data

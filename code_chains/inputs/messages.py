@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import (
@@ -58,7 +58,7 @@ def as_state(
         raise InputError("The last message is a model's. Let the messages end with the question.")
     state[key] = (read or _text)(messages[asked])
     if said:
-        state[context] = "\n\n".join(filter(None, [str(state.get(context) or ""), get_buffer_string(said)]))
+        state[context] = "\n\n".join(filter(None, [str(state.get(context) or ""), transcript(said)]))
     if asked:
         if state.get(history):
             raise InputError(
@@ -66,6 +66,14 @@ def as_state(
             )
         state[history] = messages[:asked]
     return state
+
+
+def transcript(messages: Sequence[BaseMessage]) -> str:
+    """Return what messages say, each after the name of who said it, or after the role that it has."""
+    # Indented, so that no line of a message looks like another turn.
+    lines = (get_buffer_string([one]).replace("\n", "\n  ") for one in messages)
+    named = zip(messages, lines, strict=True)
+    return "\n".join(f"{one.name}:{line.partition(':')[2]}" if one.name else line for one, line in named)
 
 
 def _place_of_question(messages: list[BaseMessage]) -> int:

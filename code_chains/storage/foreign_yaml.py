@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,8 @@ import yaml
 from code_chains.errors import brief
 
 MAX_ITEMS, MAX_DEPTH = 20_000, 50
-_MAX_SAID_CHARS = 200
+_MAX_SAID_CHARS, _MAX_DIGITS = 200, 1_000
+_NUMBER = re.compile(r"[-+\d:._xa-fA-F]+")
 
 
 class YamlError(ValueError):
@@ -82,5 +84,12 @@ def _check_events(events: Iterator[Any]) -> None:
         # Invariant: an alias costs nothing as text, and a list of aliases of lists any amount of memory.
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise YamlError("aliases and anchors (`*name`, `&name`) are not read: write the value out", line)
+        # Invariant: a number is built in time that grows with the square of its length.
+        if (
+            isinstance(event, yaml.ScalarEvent)
+            and len(event.value) > _MAX_DIGITS
+            and _NUMBER.fullmatch(event.value)
+        ):
+            raise YamlError(f"a number has more than {_MAX_DIGITS:,} digits", line)
         if depth > MAX_DEPTH or count > MAX_ITEMS:
             raise YamlError("it is nested too deeply, or has too many items", line)

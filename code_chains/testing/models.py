@@ -18,8 +18,9 @@ from langchain_core.runnables import Runnable
 
 
 def asks_for_code(messages: Sequence[BaseMessage]) -> bool:
-    """Return whether these messages ask for a program, rather than for an answer phrased from its output."""
-    return "Output of the program:" not in str(messages[-1].text)
+    """Return whether these messages ask for a program, rather than for an answer in words or for a question condensed."""
+    asked = str(messages[-1].text)
+    return "Output of the program:" not in asked and "\n\nThe last message:\n" not in asked
 
 
 class ScriptedModel(BaseChatModel):

@@ -101,7 +101,14 @@ def test_an_invalid_question_is_reported_by_its_number(questions: list[Any]) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("q.jsonl", "{no"), ("q.jsonl", "3"), ("missing/q.txt", None), ("q.csv", "a\n1\n")]
+    ("name", "text"),
+    [
+        ("q.jsonl", "{no"),
+        ("q.jsonl", "3"),
+        ("missing/q.txt", None),
+        ("q.csv", "a\n1\n"),
+        ("q.csv", "query," * 8_000),
+    ],
 )
 def test_an_invalid_file_is_an_error(tmp_path: Path, name: str, text: str | None) -> None:
     path = tmp_path / name

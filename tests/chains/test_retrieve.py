@@ -106,7 +106,7 @@ async def test_any_runnable_that_returns_documents_is_accepted() -> None:
     assert (
         (await retrieve.ainvoke("PRINT('A')"))["context"]
         == retrieve.invoke("PRINT('A')")["context"]
-        == helpful("print('a')")
+        == helpful("[a.py]\nprint('a')")
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ from code_chains.chains import (
     SampleChain,
     WriteTestsChain,
 )
+from code_chains.chains.interpret import _ThoughtStripper
 from code_chains.chains.judge import read_judgement
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors import SandboxExecutor, SqlExecutor
@@ -510,6 +512,22 @@ def test_thoughts_are_not_told(thoughts: str) -> None:
 def test_a_reply_of_thoughts_alone_gives_the_output() -> None:
     chain = InterpretChain(model=saying("<think>It never ends"))
     assert chain.invoke({"query": "?", "output": "15"})["answer"] == "15"
+
+
+def test_thoughts_are_left_out_in_time_that_grows_with_their_length() -> None:
+    start = time.process_time()
+    stripper = _ThoughtStripper()
+    stripper("<think>")
+    for _ in range(200_000):
+        stripper("a word ")
+    assert [stripper(text)["answer"] for text in ("<", "/th", "ink>\n", " It", " is 15.")] == [
+        "",
+        "",
+        "",
+        "It",
+        " is 15.",
+    ]
+    assert time.process_time() - start < 3
 
 
 def test_sql_has_no_tests(tmp_path: Any) -> None:

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from code_chains.apps.terminal.cli import cli
+from code_chains.chains.validate import ValidateChain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, OverloadedError, SessionError
 from code_chains.executors import EngineExecutor, Executor, Limits, Session, StdioExecutor
 from code_chains.executors.registry import resolve_executor
@@ -491,3 +493,30 @@ def test_an_image_leaves_conditions_of_requirements_to_its_own_pip(
 def test_another_engine_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="'docker' or 'podman'"):
         EngineExecutor("lxc")
+
+
+def test_first_runs_at_once_start_one_server(own: StdioExecutor) -> None:
+    before = len(descendants())
+    threads = [threading.Thread(target=own.run, args=("print(1)",)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    own.close()
+    assert soon(lambda: len(descendants()) <= before)
+
+
+async def test_a_server_is_asked_for_modules_off_the_event_loop() -> None:
+    loop, asked = threading.get_ident(), list[int]()
+
+    class Asked(StdioExecutor):
+        def has_module(self, name: str) -> bool | None:
+            asked.append(threading.get_ident())
+            return True
+
+    with Asked([sys.executable, *SERVER], limits=LIMITS) as executor:
+        chain = ValidateChain(has_module=executor.has_module)
+        await chain.ainvoke({"code": "import zzfoo\nprint(zzfoo.x)"})
+        await chain.ainvoke({"code": "import zzfoo\nprint(zzfoo.x)"})
+    assert asked
+    assert loop not in asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from html import escape
@@ -19,6 +20,7 @@ from code_chains.state import Artifact, ErrorReport
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
 """Media types displayed as images, in which no script runs."""
 _MAX_LOCALS = 6
+_MAX_SCRIPTS, _MAX_HEAD_BYTES = 1_000, 200
 
 
 def is_recoloured(html: bytes) -> bool:
@@ -33,7 +35,9 @@ def is_interactive(artifact: Artifact) -> bool:
 
 def needs_network(html: bytes) -> bool:
     """Return whether HTML loads its scripts from elsewhere, which no frame may."""
-    return re.search(rb"<script[^>]{1,200}\bsrc\s*=", html) is not None
+    tags = itertools.islice(re.finditer(rb"<script\b", html), _MAX_SCRIPTS)
+    heads = (html[tag.end() : tag.end() + _MAX_HEAD_BYTES].partition(b">")[0] for tag in tags)
+    return any(re.search(rb"\bsrc\s*=", head) for head in heads)
 
 
 def frame_height(html: bytes) -> int:

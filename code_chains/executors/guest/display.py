@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import itertools
 import re
 import sys
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ METHODS = (
 NOTEBOOK = "IPython.core.display_functions"
 WITHOUT_TEXT = re.compile(r"<[\w.]+ (object|[^<>\n]* at 0x\w+)>")
 BREAKS, MARKUP = r"(?i)<(br|/p|/div|/li|/tr|/h\d)\b[^>]*>", r"(?is)<(style|script)\b.*?</\1>|<[^>]*>"
-MAX_VIEWS = 300
+MAX_VIEWS, MAX_PARTS = 300, 100
 MAX_CSV_ROWS = 1_000
 """Rows of a frame as CSV beside its view, which leaves out most of a long one; one row more says that there are others."""
 DISPLAYED: list[Any] = []
@@ -51,7 +52,7 @@ def views(value: object, names: Json, max_bytes: int, *, return_value: bool = Fa
     truncated = False
     # Invariant: the value comes first, as a request for it counts more than how it is displayed.
     requested = packed_value(value, max_bytes) if return_value else ()
-    drawn = figures.all_drawn(value, list(names.values()))
+    drawn = figures.all_drawn([value, *parts(value)], list(names.values()))
     images = [
         (f"figure-{number}.{suffix}", media_type, data)
         for number, forms in enumerate(drawn, 1)
@@ -80,7 +81,14 @@ def packed_value(value: object, max_bytes: int) -> Iterator[View]:
         yield "value", VALUE_TYPE, data
 
 
-DRAWN = {("matplotlib", "Artist"), ("matplotlib", "Container"), ("bokeh", "Model")}
+DRAWN = {
+    ("matplotlib", "Artist"),
+    ("matplotlib", "Container"),
+    ("matplotlib", "PieContainer"),
+    ("seaborn", "_BaseGrid"),
+    ("bokeh", "Model"),
+    *charts.FORMS,
+}
 """By library and base class, the parts of a figure."""
 
 
@@ -115,8 +123,15 @@ def follow(notebook: Any) -> None:
 
 def text_of(value: Any) -> str:
     """Return the text of a value: that of its markup if it has no other, and none of an image or a chart."""
-    if is_drawn(value) or charts.is_chart(value):
+    if is_drawn(value):
         return ""
+    others = [one for one in parts(value) if not is_drawn(one)]
+    if len(others) < len(
+        parts(value)
+    ):  # Beside what a figure shows, such as its bins, other values are the result.
+        return "\n".join(
+            text_of(one) for one in others if type(one).__name__ != "ndarray" and one not in ([], ())
+        )
     text = repr(value)
     views = [] if not WITHOUT_TEXT.fullmatch(text) else list(rich_views(value))
     for _, media_type, data in views:
@@ -130,18 +145,25 @@ def text_of(value: Any) -> str:
     return "" if views else text
 
 
-def is_drawn(value: Any, depth: int = 2) -> bool:
-    """Return whether a value is a part of a figure, or a collection of such parts, which the figure shows."""
+def parts(value: Any) -> list[Any]:
+    """Return the first items of a collection; none of anything else."""
     if type(value).__name__ == "ndarray" and value.dtype == object:
-        value = value.ravel().tolist()
-    if isinstance(value, list | tuple) and value and depth:
-        return all(is_drawn(item, depth - 1) for item in value)
-    return charts.find_base(value, DRAWN) is not None
+        return list(value.flat[:MAX_PARTS])
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return list(itertools.islice(items, MAX_PARTS))
+
+
+def is_drawn(value: Any, depth: int = 2) -> bool:
+    """Return whether a value is a chart, a part of a figure, or a collection of these, which the figure shows."""
+    if charts.find_base(value, DRAWN) is not None:
+        return True
+    items = parts(value) if depth else []
+    return bool(items) and all(is_drawn(item, depth - 1) for item in items)
 
 
 def rich_views(value: object, kind: str = "") -> Iterator[View]:
     """Yield the rich views that a value offers, of media types of a kind."""
-    if value is None or isinstance(value, type) or is_drawn(value) or charts.is_chart(value):
+    if value is None or isinstance(value, type) or is_drawn(value):
         return
     library = type(value).__module__.partition(".")[0]
     has_image = False

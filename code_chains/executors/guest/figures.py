@@ -23,6 +23,7 @@ class Shown:
     Attributes:
         drawn: Those that were shown so far, each in one or more forms.
         seen: Figures that need not be drawn at the end: they were shown, or saved into a file.
+        now: The ids of those of this run.
         last: The figure that was shown last.
         keeps: Whether figures can be opened again once the program has ended.
         stay_open: Whether showing figures closes none, so that tests can look at them.
@@ -31,6 +32,7 @@ class Shown:
     def __init__(self) -> None:
         self.drawn: list[list[charts.Form]] = []
         self.seen = weakref.WeakSet[Any]()
+        self.now: set[int] = set()
         self.last: Any = None
         self.keeps = self.stay_open = False
         self._managers: list[Any] = []
@@ -40,14 +42,21 @@ class Shown:
         if len(self.drawn) >= MAX_SHOWN:
             return
         if charts.is_chart(figure):
-            self.drawn.append(charts.forms(figure))
+            forms = charts.forms(figure)
+            is_same = figure is self.last and self.drawn and self.drawn[-1][-1:] == forms[-1:]
+            self.drawn += [] if is_same else [forms]
         elif figure.axes or figure.texts or figure.images:
             target = io.BytesIO()
             figure.savefig(target, format="png")
             self.drawn.append([("png", "image/png", target.getvalue())])
         if is_figure(figure):
-            self.seen.add(figure)
+            self.mark(figure)
         self.last = figure
+
+    def mark(self, figure: Any) -> None:
+        """Note that a figure was shown or saved."""
+        self.seen.add(figure)
+        self.now.add(id(figure))
 
     def keep(self, figures: Iterable[Any]) -> None:
         """Keep figures that are about to be closed without being asked for."""
@@ -68,7 +77,7 @@ class Shown:
 
     def take(self) -> list[list[charts.Form]]:
         """Return what was drawn, which is forgotten."""
-        drawn, self.drawn = self.drawn, []
+        drawn, self.drawn, self.now = self.drawn, [], set()
         return drawn
 
 
@@ -147,7 +156,7 @@ def follow(pyplot: Any) -> None:
 
     @wraps(print_figure)
     def print_and_mark(self: Any, *args: Any, **options: Any) -> Any:
-        SHOWN.seen.add(self.figure)
+        SHOWN.mark(self.figure)
         return print_figure(self, *args, **options)
 
     pyplot.show, pyplot.close, pyplot.savefig, canvas.print_figure = (
@@ -172,18 +181,22 @@ def is_figure(value: object) -> bool:
     return module is not None and isinstance(value, module.Figure)
 
 
-def all_drawn(value: Any, names: Iterable[Any]) -> list[list[charts.Form]]:
-    """Return what was shown, with the last value; draw figures that pyplot has open or that variables hold, each once.
+def all_drawn(values: list[Any], names: Iterable[Any]) -> list[list[charts.Form]]:
+    """Return what was shown, with the last values; draw figures that pyplot has open or that variables hold, each once.
 
     Raises:
         Exception: A figure cannot be drawn.
     """
     if "matplotlib" in sys.modules:
         opened = open_figures()
-        SHOWN.draw_unseen([*opened, *filter(is_figure, [value, *names])])
+        SHOWN.draw_unseen([*opened, *filter(is_figure, [*values, *names])])
+        for figure in filter(is_figure, values):  # One of an earlier run is asked for.
+            if id(figure) not in SHOWN.now:
+                SHOWN.draw(figure)
         if PYPLOT in sys.modules and opened:
             SHOWN.keep(opened)
             sys.modules[PYPLOT].close("all")
-    if charts.is_chart(value) and not (SHOWN.drawn and value is SHOWN.last):
-        SHOWN.draw(value)
+    for chart in filter(charts.is_chart, values):
+        if not (SHOWN.drawn and chart is SHOWN.last):
+            SHOWN.draw(chart)
     return SHOWN.take()

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import os
 import select
+import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -83,6 +84,7 @@ class StdioExecutor(Executor):
             "max_sessions", max_sessions, "a whole number from 1 to 1000", minimum=1, maximum=1000
         )
         self._connection: Connection | None = None
+        self._connecting = threading.Lock()
         self._sessions: weakref.WeakSet[StdioSession] = weakref.WeakSet()
         self._is_closed = False
 
@@ -90,6 +92,8 @@ class StdioExecutor(Executor):
     def guidance(self) -> str:  # type: ignore[override]
         """What programs find there; asking starts the server."""
         return self._connect().guidance
+
+    answers_at_once = False
 
     def has_module(self, name: str) -> bool | None:
         """Return whether programs can import a module there."""
@@ -215,11 +219,12 @@ class StdioExecutor(Executor):
             yield from blocking(partial(request.ended.wait, seconds))
 
     def _connect(self) -> Connection:
-        if self._is_closed:
-            raise ExecutorError(EXECUTOR_CLOSED)
-        if self._connection is None or not self._connection.is_alive:
-            self._connection = Connection(self.command, self.limits)
-        return self._connection
+        with self._connecting:  # Each connection is a server.
+            if self._is_closed:
+                raise ExecutorError(EXECUTOR_CLOSED)
+            if self._connection is None or not self._connection.is_alive:
+                self._connection = Connection(self.command, self.limits)
+            return self._connection
 
 
 class StdioSession(ProcessSession):

@@ -10,7 +10,7 @@ from markdown_it.common.utils import unescapeAll
 
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome, EntryProgress
 from code_chains.apps.page.html import listing
-from code_chains.apps.page.outcome_view import frame_height, is_recoloured
+from code_chains.apps.page.outcome_view import frame_height, is_recoloured, needs_network
 from code_chains.apps.page.view import announcement, stages
 from code_chains.apps.safe_html import plain, render_markdown
 from code_chains.state import Attempt, DisplayData, Turn, Verdict
@@ -148,3 +148,11 @@ def test_whoever_approves_a_program_sees_what_fonts_do_not_show(hidden: str) -> 
     assert hidden not in listing(code)
     assert "\\u" in listing(code)
     assert "\ty" in listing(code, None)
+
+
+def test_scripts_from_elsewhere_are_found_in_time_that_the_length_bounds() -> None:
+    assert needs_network(b'<p><script type="module"\n src = "https://x.example/x.js"></script>')
+    assert not needs_network(b"<script>const src = 1</script>")
+    start = time.process_time()
+    assert not needs_network(b"<script " * (2 << 20))
+    assert time.process_time() - start < 1

@@ -75,6 +75,8 @@ CHARTS = {
     "altair, displayed beside another": (f"{ALTAIR}(fig | fig).display()", FORMS),
     "bokeh, shown": (f"{BOKEH}show(fig)", ["figure-1.html"]),
     "bokeh, into a file": (f"{BOKEH}output_file('mine.html')\nshow(fig)", ["mine.html"]),
+    "plotly, shown twice": (f"{PLOTLY}fig.show()\nfig.show()", FORMS),
+    "two in a list": (f"{PLOTLY}[fig, go.Figure()]", [*FORMS, "figure-2.html", "figure-2.json"]),
     "an image": ("from PIL import Image\nImage.new('RGB', (9, 9)).show()", ["result.png"]),
 }
 
