@@ -97,6 +97,13 @@ def test_how_much_a_file_holds_is_no_result(executor: SandboxExecutor, call: str
     assert executor.run(call).output == ""
 
 
+def test_a_session_goes_on_from_a_checkpoint_after_a_figure_with_text(session: Session) -> None:
+    session.run(f"{PYPLOT}plt.bar([1, 2], [3, 4])")  # Its fonts are files that a fork closes.
+    session.checkpoint("plotted")
+    session.restore("plotted")
+    assert session.run("1 + 6").output == "7"
+
+
 def test_a_figure_that_cannot_be_drawn_is_an_error(executor: SandboxExecutor) -> None:
     execution = executor.run(PYPLOT + r"plt.title(r'$\frac{a$')")
     assert execution.error is not None

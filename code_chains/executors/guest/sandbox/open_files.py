@@ -105,7 +105,8 @@ def keep(kept: Kept | None, own: Collection[int]) -> Kept:
             kept = note(own)
         return kept
     for descriptor, file in kept.items():
-        if not isinstance(file, str):
+        # Invariant: a library that closes its files in a fork, as matplotlib does its fonts, leaves their numbers to ours.
+        if descriptor not in own and not isinstance(file, str):
             with contextlib.suppress(OSError):
                 file.restore(descriptor)
     return kept
