@@ -1,4 +1,4 @@
-"""Answer a conversation about your own code, and cite the passages that were found for each answer: an own vector store, two turns."""
+"""Answer a conversation about your own code, and cite the passages that were found: an own vector store, two turns."""
 
 import argparse
 
