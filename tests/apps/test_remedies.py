@@ -22,8 +22,8 @@ PROGRAMS = {
     "name": "import socket\nprint(socket.gethostbyname('example.org'))",
     "memory": "print(len(bytearray(2_000_000_000)))",
     "time": "while True: pass",
-    "module": "import plotly\nprint(1)",
-    "module in a function": "def draw():\n    import plotly\ndraw()",
+    "module": "import prophet\nprint(1)",
+    "module in a function": "def draw():\n    import prophet\ndraw()",
     "input": "print(int(input('n? ')) * 2)",
     "its own error": "print(1 / 0)",
 }
@@ -32,8 +32,8 @@ SENTENCES = {
     "name": "Programs have no network",
     "memory": "more memory than it may use",
     "time": "did not end within 1 seconds",
-    "module": "needs the library plotly, which is not installed",
-    "module in a function": "needs the library plotly, which is not installed",
+    "module": "needs the library prophet, which is not installed",
+    "module in a function": "needs the library prophet, which is not installed",
     "input": "nobody can type",
     "its own error": "ZeroDivisionError",
 }
@@ -41,7 +41,7 @@ REMEDIES: dict[str, dict[Host, str]] = {
     "network": {"terminal": "-f FILE", "notebook": "-f FILE", "page": "Upload a file", "mcp": "as a file"},
     "memory": {"terminal": "--memory 4G", "page": "serve --memory 4G", "mcp": "mcp --memory 4G"},
     "time": {"terminal": "--seconds 60", "page": "serve --seconds 60", "mcp": "mcp --seconds 60"},
-    "module": {"terminal": "pip install plotly", "page": "Whoever started this page", "mcp": "this server"},
+    "module": {"terminal": "pip install prophet", "page": "Whoever started this page", "mcp": "this server"},
     "input": {"terminal": "into the question", "page": "into the question"},
 }
 
@@ -87,7 +87,7 @@ def test_a_misspelt_module_is_no_missing_library(executor: SandboxExecutor) -> N
     assert "needs the library" not in answer
 
 
-@pytest.mark.parametrize("code", ["x = y + 1", "import plotly", "print(", ""])
+@pytest.mark.parametrize("code", ["x = y + 1", "import prophet", "print(", ""])
 def test_no_word_for_developers_reaches_the_reader(executor: SandboxExecutor, code: str) -> None:
     assert not re.search(r"\(\w+_\w+\)|\(parses\)|imports_available", ask(executor, code)["answer"])
 
