@@ -5,6 +5,7 @@ from __future__ import annotations
 from code_chains.apps.safe_html import plain, render_markdown
 from code_chains.chains.interpret import MAX_QUOTE_CHARS, format_outcome
 from code_chains.inputs import shortened
+from code_chains.records.screen import as_shown
 from code_chains.state import Execution, Verdict
 
 
@@ -24,13 +25,25 @@ def render_answer(
         before, middle, after = answer.rpartition(quote) if quote.strip() else ("", "", "")
         phrased, _, last_line = before.rpartition("\n")
         if middle and after == ")" and last_line.startswith("("):
-            if execution is not None and any(one.media_type == "text/html" for one in execution.display_data):
+            if execution is not None and views_of(execution):
                 return _markdown(phrased)
             label = f'<p class="hint">{plain(last_line[1:])}</p>'
             return f"{_markdown(phrased)}{label}{_preformatted(quote)}"
         if middle and not last_line.strip() and (not after or after.startswith("\n(")):
             return f"{_markdown(before)}{_preformatted(quote)}{_markdown(after)}"
     return _markdown(answer)
+
+
+def views_of(execution: Execution) -> list[str]:
+    """Return how the program's value displays itself as HTML."""
+    return [one.data for one in execution.display_data if one.media_type == "text/html"]
+
+
+def text_beside_views(execution: Execution) -> str:
+    """Return what a person would have seen, without the text of a value that is displayed."""
+    if not views_of(execution):
+        return execution.output
+    return as_shown(execution.stdout).rstrip().removesuffix((execution.result or "").rstrip()).rstrip()
 
 
 def _preformatted(quote: str) -> str:

@@ -15,7 +15,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import DisplayHandle, FileLink, Image, Markdown, Pretty, display
 from langchain_core.callbacks import BaseCallbackHandler
 
-from code_chains.apps.answers import render_answer
+from code_chains.apps.answers import render_answer, text_beside_views, views_of
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.chain_options import create_chain, options_named, receipt_option
 from code_chains.apps.remedies import CHECKS, remedy
@@ -309,13 +309,9 @@ class _RunDisplay:
             self._live.update(text)
 
     def _show_outcome(self, execution: Execution, chunk: Mapping[str, Any]) -> None:
-        tables = [data.data for data in execution.display_data if data.media_type == "text/html"]
-        output = execution.output
-        if tables:  # They are the value's.
-            output = execution.stdout.rstrip().removesuffix((execution.result or "").rstrip())
-        if output:
+        if output := text_beside_views(execution):
             self._show_output(output)
-        for table in tables:
+        for table in views_of(execution):
             display(_Displayed(framed(table, "Table"), execution.result or ""))
         for artifact in execution.artifacts:
             if artifact.media_type in _IMAGES:

@@ -141,11 +141,6 @@ class EntryOutcome:
         ]
 
     @property
-    def has_view(self) -> bool:
-        """Whether the program displayed a value as HTML, so that its text says nothing more."""
-        return any(one.name == VIEW for one in self.displayed)
-
-    @property
     def limit_message(self) -> str:
         """The limit of the budget that ended the work; empty if none did."""
         return _LIMIT_MESSAGES.get(self.stop_reason or "", "")

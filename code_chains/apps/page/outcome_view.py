@@ -9,6 +9,7 @@ from html import escape
 
 from nicegui import ui
 
+from code_chains.apps.answers import text_beside_views
 from code_chains.apps.page.elements import text
 from code_chains.apps.page.entries import VIEW, ChatEntry
 from code_chains.apps.page.tables import has_table, label_of
@@ -42,9 +43,9 @@ def needs_network(html: bytes) -> bool:
 
 def frame_height(html: bytes) -> int:
     """Estimate the height of a view in a frame, as the frame cannot be measured; a higher view scrolls."""
-    return (
-        min(420, 20 + 31 * html.count(b"<tr")) if has_table(html) else 240 if b"<script" not in html else 480
-    )
+    if has_table(html):
+        return min(420, 20 + 31 * html.count(b"<tr"))
+    return 480 if b"<script" in html else 240
 
 
 class OutcomeView:
@@ -86,11 +87,7 @@ class OutcomeView:
         execution = self._entry.outcome.execution
         assert execution is not None
         artifacts = list(_visible_artifacts(self._entry))
-        output = execution.output
-        if self._entry.outcome.has_view:  # The view is the value's.
-            output = (
-                as_shown(execution.stdout).rstrip().removesuffix((execution.result or "").rstrip()).rstrip()
-            )
+        output = text_beside_views(execution)
         with self.element:
             text("Outcome", "p", "kicker")
             if output.strip():
