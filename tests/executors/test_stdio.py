@@ -223,6 +223,7 @@ READY = framed({"id": 0, "done": {"guidance": "hello."}})
         (says(HEADER.pack(0, 2, 0) + b"[]"), "cannot be read"),
         (says(b"\xff" * HEADER.size), "cannot be read"),
         (says(HEADER.pack(0, 256, 0) + b"{"), "it ended"),
+        (says(HEADER.pack(0, 2 << 20, 0)), "bytes at once"),
         (says(READY[:20], then="time.sleep(60)"), "not ready after"),
         (says(READY), "it ended|can be written"),
         (says(READY, then=LATER.format(framed({"id": 1, "call": 1, "x": 1}))), "cannot be read"),
@@ -245,12 +246,13 @@ def test_a_server_that_is_none_is_an_error_that_says_so(
         executor.run("1")
 
 
+DATA = (b"data", b"1\n", b"", b"x" * 500_000, b"x" * 1_100_000)
 GOOD: dict[str, Any] = {
     "status": "ok",
     "error": None,
     "result": None,
-    "stdout": "1\n",
-    "stderr": "",
+    "stdout": 1,
+    "stderr": 2,
     "files": [],
     "displays": [],
     "seconds": 0.1,
@@ -272,7 +274,7 @@ FORGED: dict[str, dict[str, Any]] = {
     "a display of another kind": {"displays": [["text/html\r\nX: y", 0], ["image/png", 0]]},
     "many files": {"files": [[f"{number}.txt", 0] for number in range(2000)]},
     "no number": {"seconds": float("nan"), "peak": -5},
-    "a long output": {"stdout": "x" * 500_000, "stderr": "y" * 500_000},
+    "a long output": {"stdout": 3, "stderr": 3},
     "a level": {
         "isolation": {
             "level": "perfect",
@@ -287,8 +289,9 @@ FORGED: dict[str, dict[str, Any]] = {
 
 MALFORMED: dict[str, dict[str, Any]] = {
     "data that is not there": {"files": [["a.txt", 7]]},
-    "another type": {"stdout": 7},
-    "a long outcome": {"result": "x" * 1_100_000},
+    "a text that is not there": {"stdout": 7},
+    "another type": {"stdout": "1"},
+    "a long outcome": {"result": 4},
     "a long error": {"status": "error", "error": {"type": "E", "message": "x" * 200_000}},
     "an unknown status": {"status": "splendid"},
     "no error": {"status": "error", "error": [1, 2]},
@@ -297,9 +300,9 @@ MALFORMED: dict[str, dict[str, Any]] = {
 
 def claiming(forged: dict[str, Any], folder: Path) -> list[str]:
     """Return the command of a server that streams more than a run may print, and then claims this of it."""
-    parts = b"".join([framed({"id": 1, "part": "p" * 60_000})] * 20)
+    parts = b"".join([framed({"id": 1, "part": 0}, b"p" * 60_000)] * 20)
     said = folder / "said"
-    said.write_bytes(parts + framed({"id": 1, "done": [{**GOOD, **forged}]}, b"data"))
+    said.write_bytes(parts + framed({"id": 1, "done": [{**GOOD, **forged}]}, *DATA))
     then = f"time.sleep(0.5); out = open(1, 'wb'); out.write(open({str(said)!r}, 'rb').read()); out.flush(); time.sleep(60)"
     return says(READY, then=then)
 
@@ -324,7 +327,11 @@ def test_what_cannot_be_read_of_one_run_ends_no_other(own: StdioExecutor) -> Non
 
 @pytest.mark.parametrize(
     "part",
-    [framed({"id": 1, "part": "p" * 60_000}), framed({"id": 1, "part": ""}), framed({"id": 0, "beat": True})],
+    [
+        framed({"id": 1, "part": 0}, b"p" * 60_000),
+        framed({"id": 1, "part": 0}, b""),
+        framed({"id": 0, "beat": True}),
+    ],
 )
 def test_a_server_that_writes_without_an_end_is_given_up(part: bytes) -> None:
     then = f"out = open(1, 'wb'); more = {part!r} * 100\nwhile True: out.write(more)"

@@ -27,7 +27,7 @@ from code_chains.executors.remote.protocol_sandbox import (
     removal,
 )
 from code_chains.executors.remote.server import SERVE, server_bundle
-from code_chains.executors.remote.supervised import max_report
+from code_chains.executors.remote.supervised import as_text, max_report
 from code_chains.records import Isolation
 from code_chains.records.printable import printable
 
@@ -389,7 +389,7 @@ class _Conversation:
         text = "".join([report["printed"]])[: self._left_output]
         self._left_output -= len(text)
         if text:
-            self._take_output(text)
+            self._take_output(as_text(text))
         channel, data = report["said"]
         if data:
             said = b64decode(data)

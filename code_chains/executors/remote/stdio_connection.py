@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
-import json
 import os
 import subprocess
 import threading
@@ -16,11 +15,10 @@ from typing import IO, Any
 
 from code_chains import errors
 from code_chains.errors import ExecutorError
-from code_chains.executors.guest.tools import BYTES_PER_ITEM
 from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.stdio_frames import HEADER, Blobs, Json, Writer, divide
-from code_chains.executors.remote.supervised import MAX_REPORT_ITEMS, as_text
+from code_chains.executors.remote.supervised import MAX_REPORT_ITEMS
 from code_chains.executors.tool_calls import PendingCall, ToolCallError, ToolCalls
 from code_chains.executors.tools import read_call
 from code_chains.records.printable import printable
@@ -29,6 +27,8 @@ START_TIMEOUT_S = 120.0
 """Seconds until the server says that it is ready."""
 END_TIMEOUT_S = 5.0
 MAX_GUIDANCE_CHARS = 20_000
+MAX_MESSAGE_BYTES = 1 << 20
+"""JSON of a message; what takes more room is data."""
 MAX_UPLOADS = 4
 """Requests with their files that wait at a time until the server takes them."""
 MAX_UNASKED, PART_BYTES = 10_000, 1 << 20
@@ -96,11 +96,10 @@ class Request:
         Raises:
             ValueError: It does not end.
         """
-        text = as_text(part)
         with self._lock:
             if self._room > 0:
-                self._parts.append(text[: self._room])
-            self._room -= len(text) if text and self._room > 0 else max(len(text), MIN_PART_CHARS)
+                self._parts.append(part[: self._room])
+            self._room -= len(part) if part and self._room > 0 else max(len(part), MIN_PART_CHARS)
             if self._room < -MAX_EXCESS_CHARS:
                 raise ValueError("output without an end")
         self._wake()
@@ -158,14 +157,9 @@ class Connection:
 
     def __init__(self, command: list[str], limits: Limits) -> None:
         self._command, self._pid = command, os.getpid()
-        self._max_json = 12 * limits.output_bytes + 6 * limits.tool_message_bytes + (1 << 20)
-        self._max_items = MAX_REPORT_ITEMS + limits.tool_message_bytes // BYTES_PER_ITEM
-        self._tool_bytes, self._max_calls, self._unasked = (
-            limits.tool_message_bytes,
-            limits.tool_concurrency,
-            0,
-        )
-        self._max_data = limits.artifacts_bytes + limits.tool_message_bytes + (1 << 20)
+        self._tool_bytes, self._max_calls = limits.tool_message_bytes, limits.tool_concurrency
+        self._max_data = limits.artifacts_bytes + 8 * limits.output_bytes + self._tool_bytes + (1 << 20)
+        self._unasked = 0
         self._uploads = threading.Semaphore(MAX_UPLOADS)
         self._numbers, self._session_keys = itertools.count(1), itertools.count(1)
         self._requests: dict[int, Request] = {}
@@ -305,7 +299,7 @@ class Connection:
 
     def _frame(self, stream: IO[bytes]) -> tuple[int, bytes, bytes]:
         number, size, data_size = HEADER.unpack(self._exactly(stream, HEADER.size))
-        if size > self._max_json or data_size > self._max_data:
+        if size > MAX_MESSAGE_BYTES or data_size > self._max_data:
             raise ValueError(f"{size + data_size:,} bytes at once")
         return number, self._exactly(stream, size), self._exactly(stream, data_size)
 
@@ -336,19 +330,20 @@ class Connection:
             self.send({"op": "cancel", "id": number})
 
     def _read_message(self, request: Request, text: bytes, data: bytes) -> None:
-        message = parse(text, self._max_items)
+        message = parse(text, MAX_REPORT_ITEMS)
         if not isinstance(message, dict):
             raise TypeError("no object")
+        blobs = divide(message, data)
         if "part" in message:
-            request.add(message["part"])
+            request.add(blobs.text(message["part"]))
         elif "call" in message:
-            self._begin(request, message)
+            self._begin(request, message, blobs)
         else:
-            request.end(message, divide(message, data))
+            request.end(message, blobs)
 
-    def _begin(self, request: Request, message: Json) -> None:
+    def _begin(self, request: Request, message: Json, blobs: Blobs) -> None:
         number, name = message["call"], message["name"]
-        arguments = read_call(json.dumps(message["arguments"]).encode(), 6 * self._tool_bytes)
+        arguments = read_call(blobs[message["arguments"]], self._tool_bytes)
         if request.calls is None or type(number) is not int or type(arguments) is not dict:
             raise TypeError("a call of a tool that nobody offered")
         if number in request.pending or len(request.pending) >= self._max_calls:

@@ -1,8 +1,8 @@
 """Messages between an application and the kernel sandbox elsewhere, over standard streams: JSON, then data of any kind.
 
 Each frame begins with the request that it belongs to, a length of its JSON, and one of its data. What takes room, such as
-files, is data: nobody has to encode or parse it. Invariant: what cannot be read ends the request that it belongs to, and no
-other, as programs have a say in it.
+files and texts, is data: nobody has to encode or parse it. Invariant: what cannot be read ends the request that it belongs
+to, and no other, as programs have a say in it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,14 @@ class Blobs(list[bytes]):
         """Add data, and return its number."""
         self.append(data)
         return len(self) - 1
+
+    def add_text(self, text: str) -> int:
+        """Add a text, without half characters, which nothing can print; return its number."""
+        return self.add(text.encode(errors="replace"))
+
+    def text(self, number: int) -> str:
+        """Return the text that has a number."""
+        return self[number].decode(errors="replace")
 
 
 def frame(message: Json, blobs: Sequence[bytes] = ()) -> list[bytes]:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from code_chains.errors import CodeChainsError, ExecutorError
 from code_chains.executors.approval import ApproveTools, ToolRequest
 from code_chains.executors.base import Session, discard
+from code_chains.executors.guest.wire import encode
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.stdio_frames import HEADER, Blobs, Json, Writer, divide, unpack_values
 from code_chains.executors.remote.supervised import report_of
@@ -124,7 +125,8 @@ class Server:
         async for part in runner.astream(message["code"], **_inputs(message, blobs), **options):
             if isinstance(part, Execution):
                 return [report_of(part, answer)]
-            self._send({"id": message["id"], "part": part})
+            printed = Blobs()
+            self._send({"id": message["id"], "part": printed.add_text(part)}, printed)
         raise ExecutorError("The run ended without an outcome.")
 
     async def _test(self, message: Json, blobs: Blobs, answer: Blobs) -> list[Json]:
@@ -168,7 +170,9 @@ class Server:
         """Have the application call its tool."""
         call = max([0, *(other for owner, other in self._replies if owner == number)]) + 1
         reply = self._replies[number, call] = asyncio.get_running_loop().create_future()
-        self._send({"id": number, "call": call, "name": name, "arguments": arguments})
+        data = Blobs()
+        message = {"id": number, "call": call, "name": name, "arguments": data.add_text(encode(arguments))}
+        self._send(message, data)
         answer, blobs = await reply
         if "error" in answer:
             raise ToolCallError(answer["error"])

@@ -6,13 +6,13 @@ import base64
 import hmac
 import math
 import mimetypes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from code_chains.executors.guest.frames import MAX_ITEMS, MAX_RESULT_BYTES, FrameReader
-from code_chains.executors.guest.reports import reply_proof
+from code_chains.executors.guest.reports import MAX_REPORT_BYTES, reply_proof
 from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.guest.wire import MAX_FRAME_BYTES
 from code_chains.executors.limits import MAX_SECONDS, Limits
@@ -28,6 +28,9 @@ MAX_REPORT_ITEMS = 10_000
 LAYERS = ("landlock", "seccomp")
 """What of a sandbox's own kernel may confine programs."""
 _REPORT = '{"report": '
+_TEXTS = ("result", "stdout", "stderr")
+_MAX_LINE_CHARS = 4 * MAX_REPORT_BYTES
+"""JSON is escaped twice in a line; longer reports are in files."""
 _MAX_NAME_CHARS, _MAX_LAYERS, _MAX_PART_BYTES = 100, 20, 255
 GUEST_FOLDER = Path(__file__).parents[1] / "guest"
 GUEST_FILES = {f"guest/{path.name}": path for path in GUEST_FOLDER.glob("*.py")}
@@ -37,7 +40,8 @@ GUEST_FILES = {f"guest/{path.name}": path for path in GUEST_FOLDER.glob("*.py")}
 def find_report(output: str, key: str, number: int) -> dict[str, Any] | None:
     """Return the signed report on a request among the lines of an output; None if it is missing."""
     for line in output.split("\n"):
-        if not line.startswith(_REPORT):  # A program may write to the same stream.
+        # A program may write to the same stream.
+        if len(line) > _MAX_LINE_CHARS or not line.startswith(_REPORT):
             continue
         signed = parse_line(line)
         text, proof = str(signed.get("report")), str(signed.get("proof"))
@@ -87,17 +91,18 @@ def execution_of(
     )
 
 
-def claimed_execution(report: Mapping[str, Any], blobs: Sequence[bytes], limits: Limits) -> Execution:
+def claimed_execution(claimed: Mapping[str, Any], blobs: Blobs, limits: Limits) -> Execution:
     """Build the record of a run from what a server of runs claims of it; see `report_of`.
 
     Args:
-        report: What it claims.
+        claimed: What it claims.
         blobs: The data that belongs to it.
         limits: The limits of the run.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError, IndexError: It is malformed.
     """
+    report = {**claimed, **{name: blobs.text(claimed[name]) for name in _TEXTS if claimed[name] is not None}}
     outcome = reported_outcome(report, get_args(Status))
     if outcome is None:
         raise ValueError("no outcome")
@@ -120,11 +125,11 @@ def report_of(execution: Execution, blobs: Blobs) -> dict[str, Any]:
     return {
         "status": execution.status,
         "error": None if execution.error is None else execution.error.to_dict(),
-        "result": execution.result,
-        "stdout": execution.stdout,
-        "stderr": execution.stderr,
+        "result": None if execution.result is None else blobs.add_text(execution.result),
+        "stdout": blobs.add_text(execution.stdout),
+        "stderr": blobs.add_text(execution.stderr),
         "files": [(artifact.name, blobs.add(artifact.data)) for artifact in execution.artifacts],
-        "displays": [(item.media_type, blobs.add(item.data.encode())) for item in execution.display_data],
+        "displays": [(item.media_type, blobs.add_text(item.data)) for item in execution.display_data],
         "seconds": execution.duration,
         "peak": execution.peak_memory,
         "truncated": execution.truncated,
