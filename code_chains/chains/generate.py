@@ -201,7 +201,7 @@ class GenerateChain(AskingChain):
         messages: list[BaseMessage] = [SystemMessage(self._rules(values))]
         for question, program in self._examples_for(values):
             messages += [HumanMessage(question), AIMessage(fenced(program, self.language))]
-        messages.append(HumanMessage("\n\n".join(_question(values))))
+        messages.append(HumanMessage("\n\n".join(_question(values, self.language))))
         messages += values.get("cells") or ()
         if values.get("feedback"):
             if values.get("failed_code"):
@@ -212,7 +212,7 @@ class GenerateChain(AskingChain):
         return messages
 
 
-def _question(values: Mapping[str, Any]) -> list[str]:
+def _question(values: Mapping[str, Any], language: str) -> list[str]:
     query = check_query(values["query"])
     expectations = expectations_of(values)
     parts = []
@@ -233,7 +233,7 @@ def _question(values: Mapping[str, Any]) -> list[str]:
     if expectations and not expectations.are_shown_in(query):
         parts.append(expectations.format_for_model())
     if values.get("answer_type"):
-        parts.append(values["answer_type"].format_for_model())
+        parts.append(values["answer_type"].format_for_model(language))
     return parts
 
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from code_chains.profiles import FileProfiler
 
 
+_SAMPLES = 3
+"""Rows of a table that a model is shown where SQL reads it."""
+
+
 class ProfileChain(StreamingChain):
     """Describe the files and tables of a question for the models. No model is called.
 
@@ -57,7 +61,7 @@ class ProfileChain(StreamingChain):
         return self._profiler
 
     def is_needed(self, values: State) -> bool:
-        """Return whether there are files that a program of Python can read, or tables."""
+        """Return whether there are files or tables."""
         variables = values.get("variables")
         has_tables = isinstance(variables, Mapping) and any(
             profiles.is_table(one) for one in variables.values()
@@ -69,20 +73,24 @@ class ProfileChain(StreamingChain):
         return {"notes": []}
 
     def _has_files(self, values: Mapping[str, Any]) -> bool:
-        return bool(values.get("files")) and self.executor.language == "python"
+        return bool(values.get("files"))
 
     def _flow(self, values: State, config: Config) -> Flow:
         files = profiles.Profiles()
         if self._has_files(values):
-            files = yield RunFunction(self._profile, values, config, self._aprofile)
+            is_python = self.executor.language == "python"
+            files = yield RunFunction(self._profile, values, config, self._aprofile if is_python else None)
         variables = {}
         if values.get("variables"):
             variables = yield RunFunction(_profile_variables, values, config)
         yield {"profiles": {"files": files, "variables": variables}, "notes": files.notes}
 
     def _profile(self, values: Mapping[str, Any]) -> profiles.Profiles:
+        schema_only = bool(values.get("schema_only"))
         with files_on_disk(values["files"]) as files:
-            return self.profiler.profile(files, schema_only=bool(values.get("schema_only")))
+            if self.executor.language == "python":
+                return self.profiler.profile(files, schema_only=schema_only)
+            return profiles.Profiles(self.executor.describe_files(files, 0 if schema_only else _SAMPLES))
 
     async def _aprofile(self, values: Mapping[str, Any]) -> profiles.Profiles:
         with files_on_disk(values["files"]) as files:

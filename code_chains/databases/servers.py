@@ -7,10 +7,11 @@ import re
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from code_chains.analysis.queries import read_only
 from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.executors.sql import Rows
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -53,20 +54,6 @@ class StatementError(Exception):
         super().__init__(message)
         self.status: Literal["refused", "error", "timeout"] = status
         self.kind = kind
-
-
-class Rows(NamedTuple):
-    """The rows of a statement.
-
-    Attributes:
-        columns: Their names.
-        rows: As many as were asked for.
-        has_more: Whether there are more.
-    """
-
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
-    has_more: bool
 
 
 class Server:

@@ -6,6 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from code_chains.errors import ConfigurationError
@@ -38,6 +39,15 @@ class Executor(Runner, Closing):
     guidance: str = ""
     runs_tests: bool = False
     max_sessions: int = 0
+
+    def describe_files(self, files: Mapping[str, Path], samples: int) -> dict[str, str]:
+        """Return what programs that are not of Python find in files, for the model, by their names; it may block.
+
+        Args:
+            files: The files of a question.
+            samples: Rows of each table that the model may see.
+        """
+        return {}
 
     @property
     def has_sessions(self) -> bool:

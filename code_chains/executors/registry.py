@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib import import_module, metadata
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from code_chains.executors.remote.protocol_sandbox import SandboxProtocol
 
 ENTRY_POINTS = "code_chains.executors"
+_DATABASE = re.compile(r"://|\.(db|sqlite3?|duckdb)$")
 """The group of the entry points of other packages: each loads a function of `limits=` that returns an `Executor`."""
 HOSTED: Mapping[str, str] = MappingProxyType(
     {
@@ -118,6 +120,9 @@ def _unknown(executor: object) -> ConfigurationError:
     names = ", ".join(f'"{name}"' for name in NAMES)
     others = ", ".join(f'"{name}"' for name in sorted(metadata.entry_points(group=ENTRY_POINTS).names))
     listed = f"one of {names} (protects nothing){f', {others}' if others else ''}"
+    if isinstance(executor, str) and _DATABASE.search(executor):
+        remedy = "DatabaseExecutor(…) from code_chains.databases, which reads a database"
+        return ConfigurationError("executor", "the address of a database", remedy)
     if isinstance(executor, str) and (near := get_close_matches(executor, NAMES, n=1)):
         listed = f'"{near[0]}", or {listed}'
     remedy = f"{listed}, an Executor, a function of the code or a sandbox of LangChain's protocol"

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from code_chains.executors.base import Executor
@@ -58,8 +59,8 @@ class Profiles(dict[str, str]):
         notes: For people: rows that are left out, values that are read otherwise, and what is not certain.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, texts: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(texts)
         self.notes: list[str] = []
 
 

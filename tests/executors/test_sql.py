@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import date
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -18,8 +21,9 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pytest
+from langchain_core.messages import BaseMessage
 
-from code_chains import create_code_chain
+from code_chains import Data, create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
@@ -95,6 +99,105 @@ def test_other_kinds_of_files_are_tables_too(sql: SqlExecutor, tmp_path: Path, n
     assert (
         sql.run("SELECT sum(a) AS s, max(b) AS b FROM t", files={name: path}).output == "s | b\n- | -\n3 | y"
     )
+
+
+@pytest.fixture
+def shops(tmp_path: Path) -> dict[str, Path]:
+    """Return a file of SQLite, one of DuckDB, and workbooks with one sheet and with two."""
+    statement = "CREATE TABLE {} (id INTEGER, day DATE, since DATETIME, price REAL, code TEXT)"
+    row = "INSERT INTO {} VALUES (1, '2024-01-31', '2024-01-31 10:00:00', 2.5, '007'), (2, NULL, NULL, 3, '')"
+    with closing(sqlite3.connect(tmp_path / "a.db")) as lite:
+        lite.executescript(
+            f"{statement.format('lite')}; {row.format('lite')}; CREATE VIEW v AS SELECT id FROM lite"
+        )
+    with closing(duckdb.connect(str(tmp_path / "b.duckdb"))) as duck:
+        duck.execute(f"{statement.format('duck')}; {row.format('duck')}")
+    frame = pd.DataFrame(
+        {"id": [1, 2], "day": [pd.Timestamp("2024-01-31"), None], "price": [2.5, 3], "code": ["007", None]}
+    )
+    frame.to_excel(tmp_path / "one.xlsx", index=False)
+    with pd.ExcelWriter(tmp_path / "two.xlsx") as book:
+        frame.to_excel(book, sheet_name="May 24", index=False)
+        frame.to_excel(book, sheet_name="June", index=False)
+    return {path.name: path for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("table", ["lite", "duck", "one", "two_May_24", "two_June"])
+def test_databases_and_workbooks_are_tables_with_types(
+    sql: SqlExecutor, shops: dict[str, Path], table: str
+) -> None:
+    query = f"SELECT month(max(day)) AS m, sum(price) AS p, min(code) FILTER (id = 1) AS c FROM {table}"
+    assert sql.run(query, files=shops).output.splitlines()[2] == "1 | 5.5 | 007"
+
+
+def test_tables_of_several_files_are_joined(sql: SqlExecutor, shops: dict[str, Path]) -> None:
+    joined = "SELECT count(*) AS n FROM lite JOIN duck USING (id) JOIN one USING (id) JOIN v USING (id)"
+    assert sql.run(joined, files=shops).output == "n\n-\n2"
+
+
+def test_two_tables_of_one_name_are_an_input_error(sql: SqlExecutor, shops: dict[str, Path]) -> None:
+    with pytest.raises(InputError, match="Two tables would be called 'lite'"):
+        sql.run("FROM lite", files=shops, variables={"Lite": [1]})
+
+
+@pytest.mark.parametrize(
+    "verb", ["DELETE FROM", "DROP TABLE", "INSERT INTO lite FROM", "COPY lite TO 'x'; FROM"]
+)
+def test_databases_of_a_question_are_not_changed(sql: SqlExecutor, shops: dict[str, Path], verb: str) -> None:
+    assert sql.run(f"{verb} lite", files=shops).status == "refused"
+
+
+def test_the_model_sees_tables_with_types_and_first_rows(shops: dict[str, Path]) -> None:
+    asked = list[str]()
+
+    def reply(messages: list[BaseMessage]) -> str:
+        asked.append(messages[-1].text)
+        return "```sql\nSELECT 1 AS n\n```"
+
+    with create_code_chain(ScriptedModel(reply), executor="sql", interpret=False) as chain:
+        chain.invoke({"query": "How many?", "files": shops})
+    schema_only = Data(schema_only=True)
+    with create_code_chain(ScriptedModel(reply), executor="sql", interpret=False, data=schema_only) as chain:
+        chain.invoke({"query": "How many?", "files": shops})
+    for text in asked:
+        assert '"lite" ("id" BIGINT, "day" DATE, "since" TIMESTAMP, "price" DOUBLE, "code" VARCHAR)' in text
+    assert ["007" in text for text in asked] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "value"),
+    [
+        (int, "SELECT 7", 7),
+        (float, "SELECT 1.50::DECIMAL(4, 2)", 1.5),
+        (str, "SELECT 'a'", "a"),
+        (bool, "SELECT true", True),
+        (date, "SELECT DATE '2024-01-31'", date(2024, 1, 31)),
+        (list[int], "SELECT range FROM range(3)", [0, 1, 2]),
+        (list[int], "SELECT [5]", [5]),
+        (list[dict[str, int]], "SELECT 1 AS a, 2 AS b", [{"a": 1, "b": 2}]),
+        (dict[str, int], "SELECT {'a': 1}", {"a": 1}),
+    ],
+)
+def test_the_value_of_a_query_has_the_type_of_the_answer(
+    sql: SqlExecutor, kind: Any, query: str, value: Any
+) -> None:
+    model = ScriptedModel(lambda messages: f"```sql\n{query}\n```")
+    chain = create_code_chain(model, executor=sql, answer_type=kind, interpret=False)
+    assert chain.invoke("?")["value"] == value
+
+
+@pytest.mark.parametrize("query", ["SELECT NULL", "SELECT 1 WHERE false", "SELECT 'x'"])
+def test_a_query_without_such_a_value_fails_and_is_asked_again(sql: SqlExecutor, query: str) -> None:
+    model = ScriptedModel(lambda messages: f"```sql\n{query}\n```")
+    done = create_code_chain(model, executor=sql, answer_type=int, interpret=False).invoke("?")
+    assert (done["verdict"].status, len(done["attempts"])) == ("failed", 3)
+
+
+@pytest.mark.parametrize("address", ["postgresql://u:secret@host/shop", "shop.sqlite", "data/shop.duckdb"])
+def test_an_address_of_a_database_names_the_executor_for_it(address: str) -> None:
+    with pytest.raises(ConfigurationError, match="DatabaseExecutor") as raised:
+        create_code_chain(ScriptedModel(lambda messages: ""), executor=address)
+    assert "secret" not in str(raised.value)
 
 
 def test_a_result_without_rows_says_so(sql: SqlExecutor) -> None:
@@ -402,7 +505,7 @@ def test_runs_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 # -- wrong use ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["book.xlsx", "notes.txt", ".csv", "table"])
+@pytest.mark.parametrize("name", ["book.xls", "notes.txt", ".csv", "table"])
 def test_a_file_that_is_no_table_is_refused(sql: SqlExecutor, sales: Path, name: str) -> None:
     with pytest.raises(InputError, match="not a table"):
         sql.run("SELECT 1", files={name: sales})
@@ -448,8 +551,8 @@ def test_an_executor_passed_as_argument_stays_open() -> None:
 
 
 def test_the_request_is_json(sql: SqlExecutor) -> None:
-    with sql._prepared(Program("SELECT 1", variables={"a": 1})) as (request, _):
-        assert json.loads(json.dumps(request)) == request
+    with sql._prepared(Program("SELECT 1", variables={"a": 1})) as program:
+        assert json.loads(json.dumps(program.variables)) == program.variables
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,10 +99,15 @@ class AnswerType:
         """What distinguishes it from other types: its schema, and the code of the classes in it, such as validators."""
         return [repr(self.kind), self.json_schema, [*dict.fromkeys(_classes(self.kind))]]
 
-    def format_for_model(self) -> str:
+    def format_for_model(self, language: str = "python") -> str:
         """Describe for a model what its program must end with."""
         request = f"The answer is a value of the type {self}."
-        if self.is_frame:
+        if language == "sql":
+            request += (
+                " The result has one column for it: one row for a single value, a row for each item of a list;"
+                " several columns are a list of records."
+            )
+        elif self.is_frame:
             request += " End the program with an expression that is a pandas DataFrame; do not only print it."
         else:
             request += " End the program with an expression of this type, in plain Python data; do not only print it."
