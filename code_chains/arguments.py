@@ -156,13 +156,18 @@ def resolve_prompts(instructions: str | Prompts) -> Prompts:
     return instructions if isinstance(instructions, Prompts) else Prompts(instructions)
 
 
+def as_validate(checks: GivenChecks) -> ValidateChain:
+    """Return the chain of the static checks that are named, whatever language they read."""
+    return checks if isinstance(checks, ValidateChain) else ValidateChain(checks)
+
+
 def resolve_validate(checks: GivenChecks, executor: Executor, toolbox: Toolbox | None) -> ValidateChain:
     """Return the chain of the static checks, for programs of an executor with its tools.
 
     Raises:
         ConfigurationError: There is no such policy, or it reads another language.
     """
-    validate = checks if isinstance(checks, ValidateChain) else ValidateChain(checks)
+    validate = as_validate(checks)
     policy = validate.checks
     if executor.language != "python":
         if policy == resolve_checks("strict"):

@@ -19,6 +19,7 @@ from code_chains.arguments import (
     Settings,
     Source,
     as_snippets,
+    as_validate,
     check_answer_type,
     check_budget,
     check_memory,
@@ -189,7 +190,7 @@ def _assemble(settings: Settings) -> CodeChain:
         toolbox,
         settings.verify,
         generate_options=prompts.options("generate"),
-        sanity_checks=executor.language == "python" and bool(validate.checks),
+        sanity_checks=executor.language in ("python", "sql") and bool(as_validate(settings.checks).checks),
         schema_only=data.schema_only,
         words=prompts.words,
         starts_model=not settings.cache,  # A cached answer needs no weights.

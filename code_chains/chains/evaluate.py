@@ -210,15 +210,22 @@ class EvaluateChain(StreamingChain):
         if case.expectations:
             case.settle((yield from self._test(case.expectations, case.values, case.config)))
 
+    @property
+    def _language(self) -> str:
+        return self.executor.language if self.executor else "python"
+
     def _check_sanity(self, case: Case) -> Flow:
         """Doubt a program that fails a sanity check; nobody agrees with what was not analysed."""
         from code_chains.verification.sanity import sanity_verdict
 
-        code = as_program(str(case.values.get("code") or ""))
-        check = partial(sanity_verdict, code=code)
         if not self.sanity_checks:
             return
-        doubt = yield Analyse(check, case.values, case.config, otherwise=NOT_ANALYSED)
+        if self._language == "sql":
+            check = partial(sanity_verdict, code=str(case.values.get("code") or ""), language="sql")
+            doubt = yield RunFunction(check, case.values, case.config)  # Reading SQL counts no steps.
+        else:
+            check = partial(sanity_verdict, code=as_program(str(case.values.get("code") or "")))
+            doubt = yield Analyse(check, case.values, case.config, otherwise=NOT_ANALYSED)
         if doubt == NOT_ANALYSED:
             case.settle(doubt)
         elif doubt is not None:
@@ -226,7 +233,8 @@ class EvaluateChain(StreamingChain):
 
     def _check_lookups(self, case: Case) -> Flow:
         """Doubt a program that looks up what stands in none of its files, which may be why else it is in doubt."""
-        if self.sanity_checks and (not case.is_doubted or case.verdict.by == "checks"):
+        is_python = self._language == "python"
+        if self.sanity_checks and is_python and (not case.is_doubted or case.verdict.by == "checks"):
             reason = yield from self._lookups(case.values, case.execution.output, case.config)
             others = case.verdict.reason if case.is_doubted else ""
             if reason:

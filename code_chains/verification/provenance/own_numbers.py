@@ -62,8 +62,8 @@ def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Itera
             case [ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()], ast.Constant(value=int() | float() as value):
                 is_of_data = not isinstance(left, ast.Constant) and ast.unparse(left) not in counted
                 least = _MAX_POINTS if isinstance(right, ast.Name) else _MAX_CHOSEN
-                is_own = _is_own(value, given, least=least) or _is_odd(value, given)
-                if is_own and is_of_data and not _WITH_LIMITS.search(text):
+                is_chosen = is_own(value, given, least=least) or _is_odd(value, given)
+                if is_chosen and is_of_data and not _WITH_LIMITS.search(text):
                     yield f"{text} ({value})" if isinstance(right, ast.Name) else text
 
 
@@ -95,8 +95,8 @@ def _operands(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Ite
             match value:
                 case ast.Constant(value=int() | float() as number) if not isinstance(other, ast.Constant):
                     name = side.id if isinstance(side, ast.Name) else ""
-                    is_amount = _is_own(number, given) and mantissa(number) != 1
-                    is_factor = isinstance(node.op, ast.Mult) and (is_amount or _is_share(number, given))
+                    is_amount = is_own(number, given) and mantissa(number) != 1
+                    is_factor = isinstance(node.op, ast.Mult) and (is_amount or is_share(number, given))
                     if name and (is_amount or is_factor) and not SETTING.search(name):
                         yield f"{name} = {number}"
                     elif is_factor and not name:
@@ -121,7 +121,7 @@ def _layout(tree: ast.AST) -> Iterator[ast.AST]:
                 yield from walk(node)
 
 
-def _is_own(value: float, given: Given, *, least: float = _MAX_CHOSEN) -> bool:
+def is_own(value: float, given: Given, *, least: float = _MAX_CHOSEN) -> bool:
     """Return whether nobody gave a number, which is no year and above what a program may choose."""
     return abs(value) > least and value not in YEARS and given.origin(float(value)) in _OWN
 
@@ -131,7 +131,8 @@ def _is_odd(value: float, given: Given) -> bool:
     return bool(value % 1) and value not in _SIGNIFICANT and given.origin(float(value)) in _OWN
 
 
-def _is_share(value: float, given: Given) -> bool:
+def is_share(value: float, given: Given) -> bool:
+    """Return whether nobody gave a number that is a part of something."""
     return 0 < value < 1 and value not in _PLAIN_SHARES and given.origin(value) in _OWN
 
 

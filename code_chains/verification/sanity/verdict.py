@@ -28,6 +28,7 @@ from code_chains.verification.sanity.failure_reports import (
 )
 from code_chains.verification.sanity.formats import broken_format
 from code_chains.verification.sanity.question_values import unused_values
+from code_chains.verification.sanity.statements import statement_verdict
 
 _MAX_SOURCE_CHARS = 50_000
 _MAX_ITEMS = 10_000
@@ -46,7 +47,7 @@ _LOOKING_UP = re.compile(r"\.query\(|\.get\(\s*['\"][^'\"]*['\"],\s*0\)")
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
-def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
+def sanity_verdict(values: Mapping[str, Any], code: str, language: str = "python") -> Verdict | None:
     """Return the verdict on a program that fails a sanity check; None if it passes.
 
     A verdict by `output` is certain: the output reports a failure. One by `checks` is a doubt: the output holds no
@@ -59,9 +60,10 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
         values: The state: `query`, `execution`, and if present `translation`, `answer_type`, `variables`, `context`,
             `session` and `session_variables`.
         code: The program.
+        language: Its language, `python` or `sql`.
     """
     try:
-        return _verdict(values, code)
+        return statement_verdict(Outcome(values, code)) if language == "sql" else _verdict(values, code)
     except RecursionError:  # Expressions that are nested very deeply.
         return NOT_ANALYSED
 
