@@ -268,6 +268,7 @@ def _may_ask_model(memory: GivenMemory) -> bool:
 
 def resolve_memory(memory: GivenMemory | None, answer_key: str) -> BaseMemory | None:
     """Return the memory of conversations; None for none."""
+    from code_chains.conversations.classic import ClassicMemory
     from code_chains.conversations.memory import ConversationMemory
 
     if memory is None or memory is False:
@@ -287,12 +288,8 @@ def resolve_memory(memory: GivenMemory | None, answer_key: str) -> BaseMemory | 
             raise ConfigurationError(
                 "memory", memory, 'memory_key="history" to it', because="the model is shown that key"
             )
-        # Invariant: classic memories look for the chain's own keys, whatever those of a former chain were.
-        keys = {"input_key": "query", "output_key": answer_key}
-        missing = {
-            name: key for name, key in keys.items() if getattr(memory, name, key) not in (key, "output")
-        }
-        return memory.model_copy(update=missing) if missing else memory
+        is_own = isinstance(memory, ConversationMemory)
+        return memory if is_own else ClassicMemory(memory=memory, answer_key=answer_key)
     raise ConfigurationError("memory", memory, _other_memory(memory))
 
 

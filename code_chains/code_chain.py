@@ -18,7 +18,7 @@ from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
-from code_chains.conversing import ConversingChain
+from code_chains.conversing import ALIASES, ConversingChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors import Executor, Limits
 from code_chains.executors.inputs import files_on_disk
@@ -158,6 +158,12 @@ class CodeChain(ConversingChain, Closing):
         """What a server passes on from its clients: the `session_id`, and options with names of one's own."""
         specs = itertools.starmap(spec_of, self.configured.items())
         return get_unique_config_specs([*super().config_specs, *specs])
+
+    def get_input_schema(self, config: Config | None = None) -> type[BaseModel]:
+        """Return the keys it reads, with their types, also under the names that LangChain has for them."""
+        schema = super().get_input_schema(config)
+        aliases: dict[str, Any] = dict.fromkeys(ALIASES, (Any, None))
+        return create_model(schema.__name__, __base__=schema, **aliases)
 
     def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
         """Return the keys it adds, with their types; that of the value is the `answer_type`."""

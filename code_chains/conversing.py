@@ -22,7 +22,7 @@ from code_chains.question import session_of
 from code_chains.state import Turn
 from code_chains.verification.expectations import expectations_of
 
-_ALIASES = ("chat_history", "thread_id")
+ALIASES = ("chat_history", "thread_id")
 """Further names of inputs: of the history and of the session."""
 _log = logging.getLogger(__name__)
 _NOT_SAVED = "This turn was not saved, so the conversation goes on as if it had not been asked."
@@ -93,7 +93,7 @@ class ConversingChain(StreamingSequentialChain):
         """Refuse inputs that are no inputs of a question; within another chain they may belong to its other parts."""
         callbacks = ensure_config().get("callbacks")
         is_nested = getattr(callbacks, "parent_run_id", None) is not None
-        also_known = [*_ALIASES, *(self.memory.memory_variables if self.memory is not None else ())]
+        also_known = [*ALIASES, *(self.memory.memory_variables if self.memory is not None else ())]
         if "verdict" in state:  # A whole result, which is asked on.
             also_known += self.output_keys
         check_keys(state, (*known, *also_known), None if is_nested else choose_how)

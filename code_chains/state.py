@@ -144,7 +144,7 @@ class CodeState(PrivateState, total=False):
     files: Mapping[str, Any]
     variables: Mapping[str, JsonValue]
     stdin: str
-    tests: str
+    tests: str | Sequence[str]
     examples: Sequence[Any]
     return_value: bool
     session_id: str
@@ -155,9 +155,9 @@ class CodeState(PrivateState, total=False):
     language: str
     standalone_question: str
     translation: str
-    context: str
+    context: str | Sequence[Any]
     sources: tuple[Source, ...]
-    history: str
+    history: str | Sequence[Any]
     previous_steps: str
     feedback: str
     failed_code: str
@@ -277,7 +277,10 @@ def from_json(data: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: A known key holds something else than it should.
     """
-    return {key: _state_adapter(key).validate_json(json.dumps(value)) for key, value in data.items()}
+    texts = {
+        key: json.dumps(value, default=as_json) for key, value in data.items()
+    }  # Some of it may be records already.
+    return {key: _state_adapter(key).validate_json(text) for key, text in texts.items()}
 
 
 def with_records(state: dict[str, Any]) -> dict[str, Any]:

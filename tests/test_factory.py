@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from langchain_classic.chains import SequentialChain
-from langchain_classic.memory import ConversationBufferMemory
+from langchain_classic.memory import ConversationBufferMemory, ConversationSummaryMemory
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
@@ -438,7 +438,7 @@ def test_who_approves_sees_the_program_that_runs() -> None:
     with create_code_chain(
         model, executor="sql", interpret=False, checks=ValidateChain(approve=approve)
     ) as chain:
-        assert "42" in chain.invoke(QUESTION)["output"]
+        assert "42" in chain.invoke("What is 41 + 1?")["output"]
     assert seen == ["SELECT 41 + 1 AS x -- code: print(1)\n"]
 
 
@@ -548,6 +548,32 @@ def test_a_classic_memory_is_shown_to_the_model_under_either_name(key: str) -> N
     memory = ConversationBufferMemory(memory_key=key)
     memory.save_context({"query": "My name is Ann."}, {"output": "Hello Ann."})
     assert "My name is Ann." in prompts_of({}, memory=memory)
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (ConversationBufferMemory, {}),
+        (ConversationBufferMemory, {"input_key": "question", "output_key": "text", "return_messages": True}),
+        (ConversationSummaryMemory, {"llm": ScriptedModel(lambda messages: "Ann asked for 15.")}),
+    ],
+)
+def test_a_classic_memory_is_the_one_that_the_application_holds(kind: Any, options: dict[str, Any]) -> None:
+    memory, seen = kind(**options), list[str]()
+
+    def reply(messages: list[BaseMessage]) -> str:
+        seen.append(str(messages))
+        return "print(15)" if asks_for_code(messages) else "It is 15."
+
+    chain = create_code_chain(ScriptedModel(reply), memory=memory)
+    chain.invoke("What is 3 * 5?")
+    assert "15" in str(memory.buffer)
+    memory.clear()
+    seen.clear()
+    chain.invoke("And 2 * 8?")
+    assert "3 * 5" not in seen[0]
+    assert "15" not in seen[0]
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")

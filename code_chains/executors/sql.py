@@ -27,7 +27,6 @@ from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sql_program import DATABASES, READERS, WORKBOOKS
 from code_chains.executors.values import VALUE_TYPE, check_json_variables, check_variables, pack_value
 from code_chains.executors.waiting import Blocking, Operation
-from code_chains.inputs import shortened
 from code_chains.records import Artifact, DisplayData, ErrorReport, Execution
 from code_chains.temporary import process_folder
 
@@ -186,7 +185,7 @@ class SqlExecutor(QueryExecutor):
         for _, file, definition, *rows in outcome["tables"]:
             lines = [f"  {definition}", *(f"    {row}" for row in rows)]
             texts.setdefault(file, [f"- file `{file}`"]).extend(lines)
-        return {file: shortened("\n".join(lines), MAX_SCHEMA_CHARS) for file, lines in texts.items()}
+        return {file: "\n".join(lines)[:MAX_SCHEMA_CHARS] for file, lines in texts.items()}
 
 
 def _is_frame(value: object) -> bool:

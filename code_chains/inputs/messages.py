@@ -77,10 +77,22 @@ def transcript(messages: Sequence[BaseMessage]) -> str:
 
 
 def _place_of_question(messages: list[BaseMessage]) -> int:
-    """Return the place of the last message of the user, which has no name where others of the graph have one."""
+    """Return the place of the last message of the user: the one who spoke first, or who speaks after an answer.
+
+    Others of a graph speak under names of their own before an answer is given.
+    """
     humans = [number for number, message in enumerate(messages) if isinstance(message, HumanMessage)]
-    users = [number for number in humans if not messages[number].name]
-    return (users or humans or [len(messages) - 1])[-1]
+    if not humans:
+        return len(messages) - 1
+    place = [number for number in humans if messages[number].name == messages[humans[0]].name][-1]
+    later = [number for number in humans if any(map(_is_answer, messages[place + 1 : number]))]
+    return later[0] if later else place
+
+
+def _is_answer(message: BaseMessage) -> bool:
+    """Return whether a message answers the user: words of a model that no worker of a graph said."""
+    is_model = isinstance(message, AIMessage) and not message.name and not message.tool_calls
+    return is_model and bool(str(message.text).strip())
 
 
 def _messages(value: Any) -> list[BaseMessage]:

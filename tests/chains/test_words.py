@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from code_chains import Prompts, SandboxExecutor, create_code_chain
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -91,6 +91,22 @@ def test_where_there_is_something_to_compute_with_words_are_no_answer(
     sandbox: SandboxExecutor, more: dict[str, Any]
 ) -> None:
     assert ask(sandbox, {"query": "What is in it?", **more}, "Much is in it.")["verdict"].status == "failed"
+
+
+def test_words_may_state_what_the_context_states(sandbox: SandboxExecutor) -> None:
+    inputs = {"query": "How does freight_of decide?", "context": "Above 31 kg freight_of takes a pallet."}
+    assert ask(sandbox, inputs, "By weight: above 31 kg.")["verdict"].by == "reply"
+    assert ask(sandbox, inputs, "By weight: above 70 kg.")["verdict"].status == "failed"
+
+
+@pytest.mark.parametrize(
+    "text", ["```python\nimport math\n\ndef main(", "A closure is a function that keeps the"]
+)
+def test_a_reply_that_was_cut_off_is_no_answer(sandbox: SandboxExecutor, text: str) -> None:
+    cut = AIMessage(text, response_metadata={"finish_reason": "length"})
+    model = ScriptedModel(lambda messages: cut if asks_for_code(messages) else "It is so.")
+    result = create_code_chain(model, executor=sandbox).invoke("What is a closure?")
+    assert (result["verdict"].status, result["verdict"].by != "reply") == ("failed", True)
 
 
 def test_words_are_no_answer_of_a_type(sandbox: SandboxExecutor) -> None:

@@ -31,7 +31,6 @@ _TO_COMPUTE_WITH = (
     "answer_type",
     "generated_tests",
     "stdin",
-    "context",
 )
 """What nobody answers in words alone."""
 
@@ -51,9 +50,9 @@ def own_words(values: Mapping[str, Any]) -> str:
         values: The state of a chain, with `query`, `history`, `code`, `reply` and `words`.
     """
     reply = str(values.get("reply") or "").strip()
-    if str(values.get("code") or "").strip() or not reply:
+    if str(values.get("code") or "").strip() or not reply or values.get("finish_reason") == "length":
         return ""
-    told = [str(values.get("query") or ""), _text(values.get("history") or "")]
+    told = [str(values.get("query") or ""), *map(_text, (values.get("history"), values.get("context")))]
     match = _LINE.fullmatch(reply)
     if match is not None and may_reply(values):
         text = match[1].strip()[:_MAX_CHARS]
@@ -78,6 +77,6 @@ def _is_figure(sign: str) -> bool:
     return unicodedata.category(sign) in ("Nl", "No")
 
 
-def _text(history: object) -> str:
-    messages = history if isinstance(history, list) else [history]
-    return "\n".join(str(getattr(message, "text", message)) for message in messages)
+def _text(told: object) -> str:
+    parts = told if isinstance(told, list) else [told or ""]
+    return "\n".join(str(getattr(part, "text", part)) for part in parts)
