@@ -26,9 +26,6 @@ _READING = re.compile(r"^ *read it with:\n((?: +(?:import |from |\w+ = )[^\n]*\n
 _READS = re.compile(r"^ *(\w+) = ", re.MULTILINE)
 _SHOWN_IMPORT = re.compile(r"^from (\w[\w.]*) import (\w[\w, ]*)$", re.MULTILINE)
 
-LABELLED = "The question asks for the answer alone: print it without a label."
-"""The reason of a verdict on an answer with a label."""
-
 
 class FixedProgram(NamedTuple):
     """A fixed program, and short descriptions of the fixes."""
@@ -43,9 +40,8 @@ def autofix(outcome: Mapping[str, Any], context: str = "", profiles: str = "") -
     A missing import is added if the context shows it, or if the module is well known, and lines that read a file if its
     profile shows them for the name that is missing. If nothing was printed, the result
     of the last statement is: the name that it binds, or the value of the expression in its last branch. If a value is
-    missing, it is the name that the last statement binds, or the only one that it prints. A label is left out where the
-    answer alone is asked for. A column that was not found gets the name that differs in blanks, line breaks or capitals
-    alone.
+    missing, it is the name that the last statement binds, or the only one that it prints. A column that was not found gets
+    the name that differs in blanks, line breaks or capitals alone.
 
     Args:
         outcome: What a failed attempt added: `code`, `problems`, `execution` and `verdict`.
@@ -72,8 +68,6 @@ def _fixed(outcome: Mapping[str, Any], tree: ast.Module, context: str, profiles:
     if not execution.ok:
         return _with_columns(outcome, profiles)
     by = outcome["verdict"].by
-    if outcome["verdict"].reason == LABELLED:
-        return _without_label(outcome["code"])
     if by == "none" and not execution.output.strip() and not execution.artifacts:
         return _with_output(outcome["code"])
     if by == "type" and execution.result is None:
@@ -220,22 +214,6 @@ def _with_output(code: str) -> FixedProgram | None:
         fixed = ast.unparse(ast.fix_missing_locations(tree))
         return FixedProgram(fixed, ("printed the last expression",))
     return None
-
-
-def _without_label(code: str) -> FixedProgram | None:
-    tree = syntax_tree(code)  # One of its own, as it is changed.
-    match [call for call in nodes(tree, ast.Call) if _is_name(call.func, "print")]:
-        case [ast.Call(args=[ast.JoinedStr(values=[ast.Constant(value=str(label)), *_]) as text]) as call]:
-            text.values = text.values[1:]
-        case [ast.Call(args=[ast.Constant(value=str(label)), *shown]) as call]:
-            call.args = shown
-        case [ast.Call(args=[ast.BinOp(ast.Constant(value=str(label)), ast.Add(), right)]) as call]:
-            call.args = [right]
-        case _:
-            return None
-    if not label.rstrip().endswith(":") or not call.args:
-        return None
-    return FixedProgram(ast.unparse(ast.fix_missing_locations(tree)), (f"left out `{label.strip()}`",))
 
 
 def _with_value(code: str, tree: ast.Module) -> FixedProgram | None:

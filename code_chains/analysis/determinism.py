@@ -44,11 +44,6 @@ _ORDER_FREE = words(
     "builtins.sorted builtins.len builtins.min builtins.max builtins.sum builtins.any builtins.all"
 )
 _VIEWS = words("keys items")
-_PRINTING = words(
-    "builtins.print builtins.str builtins.repr builtins.format builtins.next pprint.pprint pprint.pformat json.dumps"
-    " pandas.DataFrame pandas.Series numpy.array builtins.dict builtins.dict.fromkeys collections.Counter"
-)
-_PRINTING_METHODS = words("join format write")
 
 
 def is_repeatable(code: str) -> bool:
@@ -79,19 +74,6 @@ def is_repeatable(code: str) -> bool:
         return False
 
 
-def prints_set_order(code: str) -> bool:
-    """Return whether a program prints the elements of a set in their arbitrary order.
-
-    Example:
-        >>> prints_set_order("print(list(set('banana')))"), prints_set_order("print(sorted(set('banana')))")
-        (True, False)
-    """
-    if not any(sign in code for sign in ("set", "{", "object")):
-        return False
-    reading = read(code)
-    return reading is not None and _UnorderedValues(reading).is_shown()
-
-
 class _UnorderedValues:
     """Values whose order differs between processes: sets, above all of strings; addresses, too."""
 
@@ -116,12 +98,6 @@ class _UnorderedValues:
     def has_effect(self) -> bool:
         """Return whether its order may have an effect: it is not only counted, compared, searched or sorted."""
         return any(map(self._has_effect_in, self.reading.nodes))
-
-    def is_shown(self) -> bool:
-        """Return whether any of it is printed or joined."""
-        return any(
-            self._is_unordered(printed) for node in self.reading.nodes for printed in self._printed(node)
-        )
 
     def _has_effect_in(self, node: ast.AST) -> bool:
         """Return whether the order of a part of a node may have an effect there. When in doubt, it has."""
@@ -149,15 +125,6 @@ class _UnorderedValues:
             return True
         has_key = "key" in [keyword.arg for keyword in call.keywords]
         return not has_key and self.reading.names(call.func) <= _ORDER_FREE
-
-    def _printed(self, node: ast.AST) -> Iterator[ast.expr]:
-        match node:
-            case ast.FormattedValue(value=value) | ast.Starred(value=value):
-                yield value
-            case ast.Call(func=function, args=arguments):
-                shows = self.reading.names(function) & _PRINTING
-                if shows or (isinstance(function, ast.Attribute) and function.attr in _PRINTING_METHODS):
-                    yield from arguments
 
     def _is_unordered(self, node: ast.expr) -> bool:
         match node:

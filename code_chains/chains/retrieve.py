@@ -17,12 +17,12 @@ from code_chains.chains.generate import HELP, to_text
 from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.inputs import FencedText, check_history, check_query, fenced, shortened
 from code_chains.retrieval.embeddings import OfflineEmbeddings
+from code_chains.retrieval.options import named_options
 from code_chains.retrieval.prose import is_prose
 from code_chains.retrieval.references import distinct_texts, is_reference
 from code_chains.retrieval.search import SnippetSearch
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Source
-from code_chains.verification.sanity.options import named_options
 
 _log = logging.getLogger(__name__)
 MIN_OFFLINE_SCORE = 0.4

@@ -30,7 +30,6 @@ _PATTERNS = {
     "replaced": r"(.*) was given but does not reach the output; the program used (.*) of its own\.",
     "ignored": r"(.*) was given but does not reach the output\.",
     "selects": r"The program selects (.*), which the question does not name\.",
-    "unused": r"The program does not use these values of the question: (`[^`]*`(?:, `[^`]*`)*)\.",
     "no_column": r"Nothing in the data is called (.*); the program used the columns? (.*)\. There are: (.*)\.",
     "network": r"Programs have no network, except for addresses that the application allows\.",
     "found_nothing": r"The program found nothing\..*",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.analysis.autofix import LABELLED, autofix
+from code_chains.analysis.autofix import autofix
 from code_chains.analysis.checks import names_defined
 from code_chains.executors import SandboxExecutor
 from code_chains.state import ErrorReport, Execution, Verdict
@@ -95,21 +95,6 @@ def test_an_outcome_that_nobody_sees_is_shown(sandbox: SandboxExecutor, code: st
 @pytest.mark.parametrize("code", UNKNOWN)
 def test_what_is_not_certain_is_left_to_the_model(code: str) -> None:
     assert autofix({**SILENT, "code": code, "problems": names_defined(code)}) is None
-
-
-@pytest.mark.parametrize("shown", ["f'Total: {x}'", "'Total:', x", "'Total: ' + str(x)"])
-def test_a_label_that_nobody_asked_for_is_left_out(shown: str) -> None:
-    outcome = {
-        **SILENT,
-        "execution": Execution("ok", stdout="Total: 3\n"),
-        "verdict": Verdict("failed", "checks", LABELLED),
-    }
-    fixed = autofix({**outcome, "code": f"x = 3\nprint({shown})"})
-    assert fixed is not None
-    assert fixed.autofixes == ("left out `Total:`",)
-    assert "Total" not in fixed.code
-    assert autofix({**outcome, "code": "x = 3\nprint('Total', x)"}) is None
-    assert autofix({**outcome, "code": "x = 3\nprint('Total:')\nprint(x)"}) is None
 
 
 COLUMNS = "- file `votes.csv`\n  columns: `Year` (int), `# of\\nvotes` (int), `Seat ` (text), `Name` (text), `name` (text)"

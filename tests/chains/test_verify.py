@@ -72,13 +72,6 @@ def test_no_program_is_written_once_the_others_could_not_decide(sandbox: Sandbox
     assert (result["output"], len(result["programs"])) == ("14", 4)
 
 
-def test_an_outcome_in_the_order_of_a_set_is_written_again(sandbox: SandboxExecutor) -> None:
-    first, second = "print(list(set('banana')))", "print(list(dict.fromkeys('banana')))"
-    result = ask(sandbox, first, second, verify=[], checks="standard")
-    assert result["code"].strip() == second
-    assert "order of a set" in result["attempts"][0].verdict.reason
-
-
 def test_agreement_on_zero_says_little(sandbox: SandboxExecutor) -> None:
     verdict = ask(sandbox, "print('Vowels:', 0)", "print(len([]))", "print(0)")["verdict"]
     assert (verdict.status, "gave zero" in verdict.reason) == ("unverified", True)

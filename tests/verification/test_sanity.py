@@ -1,4 +1,4 @@
-"""Sanity checks: values of the question that a program does not use, and outputs that are no answers."""
+"""Sanity checks: outputs that are no answers."""
 
 from __future__ import annotations
 
@@ -20,97 +20,6 @@ from code_chains.verification.sanity.failure_reports import (
     reported_failure,
     sums_nothing,
 )
-from code_chains.verification.sanity.question_values import unused_values
-
-UNUSED = [
-    ("How much is 17 percent of 2350?", "print(0.17 * 2530)", ["2350"]),
-    ("What is 1,234.50 plus 99?", "print(99 + 1234.05)", ["1,234.50"]),
-    ("Was ist 1.234,75 mal 2?", "print(2 * 1234.7)", ["1.234,75"]),
-    ("Reverse 'level crossing'.", "print('level crosing'[::-1])", ["level crossing"]),
-    ("Wie oft kommt e in „Erdbeere“ vor?", "print('Himbeere'.count('e'))", ["Erdbeere"]),
-    ("Sum the amounts in expenses.csv.", "print(open('data.csv').read())", ["expenses.csv"]),
-    ("Average of 812, 937 and 655?", "print((812 + 937) / 2)", ["655"]),
-    ("What weekday is 4 July 2026?", "print(date(2029, 7, 4))", ["2026"]),
-    ("2024年2月20日往后第15天是几月几日?", "print(date(2027, 2, 20))", ["2024"]),
-    ("What was the highest of 12.1, 11.8 and 12.6?", "print(max(12.4, 11.8, 12.6))", ["12.1"]),
-    ("Mean of my readings: 128 131 119", "print(mean([128, 131]))", ["128 131 119"]),
-    ("Add 1250,1310,47", "print(1250 + 1301 + 47)", ["1310"]),
-    ("कितना है ४५६ का दोगुना?", "print(2 * 465)", ["456"]),
-]
-USED = [
-    ("How much is 17.5 percent of 2350?", "print(2350 * 0.175)"),
-    ("1250 euros grow by 3.25 % a year for 8 years.", "print(1250 * 1.0325 ** 8)"),
-    ("A discount of 12.5 % on 640", "print(640 * (100 - 12.5) / 100)"),
-    ("How many primes are below 1000?", "print(sum(1 for n in range(2, 1000) if n))"),
-    ("Sum the numbers from 1 to 250.", "print(sum(range(1, 251)))"),
-    ("How many metres are 12.75 km?", "print(12750)"),
-    ("How many minutes are 145 hours?", "print(145 * 60)"),
-    ("How many hours are 8700 minutes?", "hours = 145\nprint(hours)"),
-    ("What is 2.5 million divided by 7?", "print(2_500_000 / 7)"),
-    ("Was ist 1.234,75 mal 2?", "from decimal import Decimal\nprint(Decimal('1234.75') * 2)"),
-    ("In 2019 I moved. What is 5 + 5?", "print(5 + 5)"),
-    (
-        "Days from 14 February 2023 to 2023-09-03?",
-        "from datetime import date\nprint(date(2023, 9, 3) - date(2023, 2, 14))",
-    ),
-    ("My phone is +49 170 1234567; reverse 'abcdef'.", "print('abcdef'[::-1])"),
-    ("In Python 3.115, is 'Ärger' upper case?", "print('ärger'.isupper())"),
-    ("Count the words of 'the ship left'.", "print(len(['the', 'ship', 'left']))"),
-    ("Sum the amounts in expenses.csv.", "from pathlib import Path\nprint(list(Path('.').glob('*.csv')))"),
-    (
-        'Write a function that reads a text like "1h 30m".',
-        "def read(text):\n    return text\nprint(read('2h'))",
-    ),
-    ("```\nx = 4711\n```\nWhat is x?", "print(sum([4000, 700, 11]))"),
-    ("What is 355 + 1?", "print('broken"),
-    ("Meet at 12:30:45 (as on 3.4.2024), add 1", "print(1)"),
-    ("What is 1e6 / 4?", "print(10**6 / 4)"),
-    ("Which day of the year is 9 October 2024?", "print(9 + sum([31, 29, 31, 30, 31, 30, 31, 31, 30]))"),
-    ("Mean of my readings: 128 131 119 125", "print(mean([128, 131, 119, 125]))"),
-    ("What is 7 % of 12 500?", "print(0.07 * 12500)"),
-    ("Correlation of 1,2,3 and 10,20,30?", "print(correlation([1, 2, 3], [10, 20, 30]))"),
-]
-
-
-@pytest.mark.parametrize(("query", "code", "expected"), UNUSED)
-def test_values_that_a_program_leaves_out_are_named(query: str, code: str, expected: list[str]) -> None:
-    assert unused_values(query, code) == expected
-
-
-@pytest.mark.parametrize(("query", "code"), USED)
-def test_values_that_are_converted_or_background_are_no_omissions(query: str, code: str) -> None:
-    assert unused_values(query, code) == []
-
-
-@pytest.mark.parametrize(
-    "clause",
-    [
-        'Answer format: @mean_fare[mean_value], where "mean_value" is a number',
-        "\n@number_of_outliers[nonlinear]",
-        "Formato: 'el nombre'",
-        "格式:“名称”",
-    ],
-)
-def test_placeholders_of_a_stated_format_are_no_values_of_the_question(clause: str) -> None:
-    assert unused_values(f"What is the mean of 'Fare'?\n{clause}", "print(df['Fare'].mean())") == []
-    assert unused_values(f"What is the mean of 'Fare'?\n{clause}", "print(df['Age'].mean())") == ["Fare"]
-
-
-@given(st.text(max_size=200), st.text(max_size=200))
-def test_looking_for_values_never_raises(query: str, code: str) -> None:
-    assert len(unused_values(query, code)) <= 5
-
-
-@pytest.mark.rows(2)
-@pytest.mark.parametrize(
-    "query",
-    ["9" * 20_000, "1,234." * 3000, "'" * 20_000, '"a' * 9000, "٣" * 9000, "file.csv " * 2000, "1 2 " * 5000],
-)
-def test_looking_for_values_takes_linear_time(query: str) -> None:
-    started = time.process_time()
-    unused_values(query, "x = [" + "123456.75, " * 5000 + "]")
-    assert time.process_time() - started < 5
-
 
 FAILURES = [
     "Error: the file does not exist",
@@ -373,25 +282,6 @@ def _asked(box: SandboxExecutor, query: str, *programs: str, **options: Any) -> 
         return {**chain.invoke({"query": query}), "seen": seen}
 
 
-def test_a_program_without_a_value_of_the_question_is_asked_for_again(sandbox: SandboxExecutor) -> None:
-    result = _asked(
-        sandbox, "How much is 17 percent of 2350?", "print(0.17 * 2530)", "print(17 * 2350 / 100)"
-    )
-    assert result["output"] == "399.5"
-    assert "does not use these values of the question: `2350`" in result["seen"][1]
-    assert [attempt.verdict.by for attempt in result["attempts"]] == ["checks", "none"]
-
-
-def test_a_doubt_never_costs_the_answer(sandbox: SandboxExecutor) -> None:
-    result = _asked(sandbox, "What is 5 + 5? My number is 4711.", "print(5 + 5)")
-    assert (result["output"], result["verdict"].status, result["verdict"].by) == (
-        "10",
-        "unverified",
-        "checks",
-    )
-    assert (result["stop_reason"], len(result["seen"])) == ("answered", 2)
-
-
 def test_a_report_of_a_failure_is_never_an_answer(sandbox: SandboxExecutor) -> None:
     result = _asked(sandbox, "How many rows are in the table?", "print('Error: the file does not exist')")
     assert (result["verdict"].status, result["verdict"].by) == ("failed", "output")
@@ -415,13 +305,6 @@ def test_tests_decide_alone(sandbox: SandboxExecutor) -> None:
 
 
 def test_checks_can_be_switched_off(sandbox: SandboxExecutor) -> None:
-    result = _asked(sandbox, "How much is 17 percent of 2350?", "print(0.17 * 2530)", checks="none")
+    result = _asked(sandbox, "Which of 3, 5 and 8 are negative?", "print([])", checks="none")
     assert result["verdict"].by == "none"
     assert len(result["seen"]) == 1
-
-
-def test_a_value_that_is_given_as_a_variable_need_not_be_repeated(sandbox: SandboxExecutor) -> None:
-    model = ScriptedModel(lambda messages: "```python\nprint(n * 2)\n```")
-    with create_code_chain(model, executor=sandbox, interpret=False) as chain:
-        result = chain.invoke({"query": "What is 4711 times 2?", "variables": {"n": 4711}})
-    assert len(result["attempts"]) == 1

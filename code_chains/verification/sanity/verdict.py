@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from code_chains.analysis.definitions import defines_what_is_asked
-from code_chains.analysis.determinism import prints_set_order
 from code_chains.analysis.parsing import has_vast_numbers, nodes, tree_of
 from code_chains.analysis.references import makes_code
 from code_chains.inputs import FencedText, without_references
@@ -27,7 +26,6 @@ from code_chains.verification.sanity.failure_reports import (
     sums_nothing,
 )
 from code_chains.verification.sanity.formats import broken_format
-from code_chains.verification.sanity.question_values import unused_values
 from code_chains.verification.sanity.statements import statement_verdict
 
 _MAX_SOURCE_CHARS = 50_000
@@ -44,17 +42,15 @@ _NO_ROWS = (
     "The result is zero, as if no row was selected. If that is so, the program must say so in a sentence."
 )
 _LOOKING_UP = re.compile(r"\.query\(|\.get\(\s*['\"][^'\"]*['\"],\s*0\)")
-_SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
 def sanity_verdict(values: Mapping[str, Any], code: str, language: str = "python") -> Verdict | None:
     """Return the verdict on a program that fails a sanity check; None if it passes.
 
     A verdict by `output` is certain: the output reports a failure. One by `checks` is a doubt: the output holds no
-    value or an impossible one, values of the question are missing in the program, or it does not set an option that the
-    question names. One by `provenance` says what was made up; if that is a single number, it is accepted as it is.
-    Nothing is known of a program that makes code from text. In a session there are no doubts about a program that may use
-    what is there already.
+    value, or lacks the tags that the question states. One by `provenance` says what was made up; if that is a single
+    number, it is accepted as it is. Nothing is known of a program that makes code from text. In a session there are no
+    doubts about a program that may use what is there already.
 
     Args:
         values: The state: `query`, `execution`, and if present `translation`, `answer_type`, `variables`, `context`,
@@ -163,7 +159,7 @@ class Outcome:
 
 
 def _wrong_format(outcome: Outcome) -> Iterator[str]:
-    if outcome.shows_text and (wrong := broken_format(outcome.query, outcome.output, outcome.code)):
+    if outcome.shows_text and (wrong := broken_format(outcome.query, outcome.output)):
         yield wrong
 
 
@@ -185,30 +181,9 @@ def _selects(code: str) -> bool:
     return _LOOKING_UP.search(code) is not None or any(nodes(tree_of(code), ast.Compare))
 
 
-def _values_left_out(outcome: Outcome) -> Iterator[str]:
-    context = str(outcome.values.get("context") or "")
-    query = str(outcome.values.get("translation") or outcome.query)
-    has_functions, unset = _functions_of(context, query, outcome.code)
-    source = f"{outcome.code}\n{_held(outcome.variables)!r}"
-    unused = unused_values(without_references(outcome.query), source, all_numbers=has_functions)
-    if unused:
-        yield f"The program does not use these values of the question: {_listed(unused)}."
-    if unused and has_functions:
-        yield "Pass them to the functions that are installed."
-    if unset:
-        yield f"The question names optional arguments that are not set. Pass {', '.join(unset)}."
-
-
-def _order_of_a_set(outcome: Outcome) -> Iterator[str]:
-    if prints_set_order(outcome.code):
-        yield _SET_ORDER
-
-
 CHECKS: tuple[Callable[[Outcome], Iterable[str]], ...] = (
     _wrong_format,
     _nothing_found,
-    _values_left_out,
-    _order_of_a_set,
 )
 """Each yields sentences, which are told together."""
 
@@ -288,16 +263,3 @@ class _Held(reprlib.Repr):
 def _held(value: object) -> str:
     """Return the text of a value, as far as others are looked for in it."""
     return _Held().repr(value)[:_MAX_SOURCE_CHARS]
-
-
-def _functions_of(context: str, query: str, code: str) -> tuple[bool, list[str]]:
-    """Return whether a program calls functions that the model was shown, and which options it leaves out."""
-    if not context:
-        return False, []
-    from code_chains.verification.sanity.options import calls_any, unset_options
-
-    return calls_any(code, context), unset_options(query, code, context)
-
-
-def _listed(values: list[str]) -> str:
-    return ", ".join(f"`{value}`" for value in values)
