@@ -58,7 +58,8 @@ def final_answer(value):
 """
 _RESET = "_is_answered = False"
 _HIDE = f'final_answer.__module__ = "tools"\n{_RESET}'
-_PROBE = "assert _is_answered\nresult"
+_PROBE = "assert _is_answered or not callable(final_answer)\nresult if _is_answered else final_answer"
+"""A cell may bind the name to its answer."""
 _UNFINISHED = "The model gave no final answer. Cells: {cells}."
 _NO_VALUE = "The final answer is None, which says nothing."
 _NOT_REPRODUCED = "Run from the beginning, the program does not give this answer again."
@@ -208,7 +209,11 @@ class IterateChain(StreamingChain):
         cell |= yield Invoke(self.validate_cell, cell, config)
         cell |= yield Invoke(self.execute, cell, config, select_live)
         execution: Execution = cell["execution"]
-        if execution.ok and "final_answer" in cell["code"]:
+        codes = [
+            cell["code"],
+            *(one.code for one in progress.cells),
+        ]  # A function of an earlier one may answer.
+        if execution.ok and any("final_answer" in code for code in codes):
             probe = yield Invoke(self.execute, {**values, "code": _PROBE, "problems": []}, config)
             if probe["execution"].ok:
                 progress.final = execution = _with_value(execution, probe["execution"])

@@ -10,6 +10,7 @@ import glob
 import itertools
 import os
 import tempfile
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -213,6 +214,8 @@ def check_name(name: object) -> str:
         InputError: It is invalid.
     """
     text = name if isinstance(name, str) and name.isprintable() and is_text(name) else ""
+    # Models write composed letters; macOS has names in decomposed ones.
+    text = unicodedata.normalize("NFC", text)
     path = PurePosixPath(text)
     wrong = not text or path.is_absolute() or ".." in path.parts or str(path) == "."
     if wrong or any(len(part.encode()) > 255 for part in path.parts) or len(text) > 1000:

@@ -91,6 +91,8 @@ def test_a_cell_that_fails_changes_nothing_and_is_the_next_observation(chain: An
 
 ENDINGS = {
     "in a branch of a loop": ("for i in range(3):\n    if i == 2:\n        final_answer(i * 21)", "42"),
+    "under another name": ("answer = final_answer\nanswer(42)", "42"),
+    "in place of the function": ("final_answer = 42", "42"),
     "twice": ("final_answer(1)\nfinal_answer(42)", "42"),
     "caught": ("try:\n    final_answer(42)\nexcept Exception:\n    pass", "42"),
     "in a function": ("def main():\n    final_answer(42)\nmain()", "42"),

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import time as clock
+import unicodedata
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -44,6 +45,10 @@ def test_a_question_that_is_none_is_refused(query: object, says: str) -> None:
 def test_a_name_that_leaves_the_working_directory_is_refused(name: str, sales: Path) -> None:
     with pytest.raises(InputError, match="cannot be called"):
         check_files({name: sales})
+
+
+def test_a_name_has_composed_letters_as_models_write_it(sales: Path) -> None:
+    assert [*check_files({unicodedata.normalize("NFD", "Générer.csv"): sales})] == ["Générer.csv"]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import json
 import sqlite3
 import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,14 @@ def test_an_image_is_described_by_its_size(profiler: FileProfiler, tmp_path: Pat
     assert f"{kind} image, 64 × 48 pixels" in profiler.profile({"x": tmp_path / "x"})["x"]
 
 
+def indexed(kind: str) -> bytes:
+    """Return a file of a frame with two levels of an index."""
+    frame = pd.DataFrame({"region": ["n", "n", "s"], "year": [2023, 2024, 2023], "v": [1.0, 2, 3]})
+    data = BytesIO()
+    getattr(frame.set_index(["region", "year"]), f"to_{kind}")(data)
+    return data.getvalue()
+
+
 SAYS = {
     "an empty file": ("a.csv", b"", "empty file"),
     "binary data with the name of a table": ("a.csv", bytes(range(256)) * 20, "binary"),
@@ -355,6 +364,38 @@ SAYS = {
         "tab-separated text, 2 rows",
     ),
     "JSON Lines with different keys": ("a.jsonl", b'{"a":1}\n{"b":2}\n', "rows have different keys"),
+    "JSON Lines with a line that was cut off": (
+        "a.jsonl",
+        b'{"a": 1}\n{"a": 3, "b\n{"a": 5}\n{"a": 7}\n',
+        'left out, as it is no JSON: {"a": 3, "b',
+    ),
+    "levels of an index": (
+        "a.parquet",
+        indexed("parquet"),
+        "`region` (text: n, s), `year` (int, 2023 to 2024)",
+    ),
+    "levels of an index of Feather": (
+        "a.feather",
+        indexed("feather"),
+        'pd.read_feather("a.feather").reset_index()',
+    ),
+    "99 on a scale to 5": (
+        "a.csv",
+        b"q,r\n1,2\n3,99\n5,1\n",
+        '99 stands 1 times in "r", which may mean missing',
+    ),
+    "questions above texts": (
+        "a.csv",
+        b"Q1,Q2\nWhere do you live?,What do you do?\nUlm,cook\nBonn,smith\nBerlin,baker\n",
+        "`Q1` (text: Berlin, Bonn, Ulm)",
+    ),
+    "names of two words in the first row": (
+        "a.csv",
+        b"who,city\nMary Ann,New York\nBo,Ulm\nCy,Bonn\nDi,Oslo\n",
+        "CSV, 4 rows",
+    ),
+    "digits of another script": ("a.csv", "n,v\na,١٢٣\nb,٤٥\n".encode(), "int reads digits of any script"),
+    "padding of a log": ("a.csv", b"a,b\n1,2\n" + b"\0" * 100, "`b` (int, 2 to 2)"),
     "lines of text in the name of a table": (
         "a.csv",
         b"text\nhello, world\nfoo\nbar, baz, qux\n",

@@ -99,6 +99,10 @@ def _typed(name: str, values: set[str]) -> Column | None:
     number = number_format(values)
     if number is None:
         return None
+    if any(value.isdigit() and not value.isascii() for value in values):
+        return Column(
+            name, "text", doubt=f"{max(values)} and others stay text: int reads digits of any script"
+        )
     if number.has_mixed_units:
         return Column(name, "text", mixed_units=number.units)
     if number.is_identifier:

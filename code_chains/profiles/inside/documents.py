@@ -32,6 +32,8 @@ JOINT = r'r"\}\s*\n\s*\{"'
 """What is between two objects of JSON in lines of their own."""
 MAX_NAMES = 20
 MAX_TEXT_CHARS = 400
+MAX_BROKEN, MAX_BROKEN_CHARS = 3, 300
+"""Lines of JSON Lines that are no JSON, which the line that reads the others names."""
 NAMES_OF_JSON = {
     frozenset({"type", "features"}): "JSON (GeoJSON)",
     frozenset({"nbformat", "cells"}): "JSON (Jupyter notebook)",
@@ -44,23 +46,31 @@ def profile_lines(source: Source, text: Text) -> Json | None:
     lines = list(filter(str.strip, text.text.split("\n")))
     if not source.is_complete:
         lines = lines[:-1]
-    opened = source.opening(text.encoding, text.errors)
+    opened, broken = source.opening(text.encoding, text.errors), list[str]()
     read = [*_imports(source, "json"), f"rows = [json.loads(line) for line in {opened} if line.strip()]"]
     try:
         rows = list(map(json.loads, lines[:MAX_ROWS]))
     except (ValueError, RecursionError):
         rows = _joined(text.text) if source.is_complete else []
-        lines = list(map(json.dumps, rows))
         read = [
             *_imports(source, "json", "re"),
             f'rows = json.loads(re.sub({JOINT}, "}},{{", "[" + {opened}.read() + "]"))',
         ]
+        if not rows and (broken := _broken_lines(lines)):
+            rows = [json.loads(line) for line in lines if line not in broken]
+            condition = f"line.strip() and line.rstrip('\\n') not in {broken!r}"
+            read = [
+                *_imports(source, "json"),
+                f"rows = [json.loads(line) for line in {opened} if {condition}]",
+            ]
+        lines = list(map(json.dumps, rows))
     if not _are_objects(rows):
         return None
     if importlib.util.find_spec("pandas"):
         read = [read[0], "import pandas as pd", *read[1:], f"df = pd.DataFrame(rows{_as_objects(rows)})"]
     count = len(lines) if source.is_complete else source.count_lines()
     notes = ["rows have different keys"] if len(set(map(frozenset, rows[:1000]))) > 1 else []
+    notes += [f"left out, as it is no JSON: {line[:MAX_ROW_CHARS]}" for line in broken]
     return {
         "format": "JSON Lines",
         "facts": [plural(count, "row"), f"encoding {text.encoding}"],
@@ -70,6 +80,19 @@ def profile_lines(source: Source, text: Text) -> Json | None:
         "first_rows": _first(lines),
         "notes": notes,
     }
+
+
+def _broken_lines(lines: list[str]) -> list[str]:
+    """Return the lines of JSON Lines that cannot be read, such as one that was cut off; nothing if they are many or long."""
+    broken = list[str]()
+    for line in lines:
+        try:
+            json.loads(line)
+        except (ValueError, RecursionError):
+            broken.append(line)
+            if len(broken) > min(MAX_BROKEN, len(lines) // 3) or len(line) > MAX_BROKEN_CHARS:
+                return []
+    return broken
 
 
 def _joined(text: str) -> list[Any]:
@@ -143,7 +166,7 @@ def profile_value(kind: str, value: Any, read: list[str], facts: list[str]) -> J
             "df = pd.DataFrame(data[1:], columns=data[0])" if header == "names" else "df = pd.DataFrame(data)"
         )
         frame = run_lines(read[-1:], data=value)
-        return frame_profile(kind, frame, len(frame), read[-1]) | {"read": read}
+        return frame_profile(kind, frame, read[-1], len(frame)) | {"read": read}
     path, rows = _records(value)
     profile: Json = {"format": kind, "facts": facts, "read": read}
     if rows is None:
@@ -230,17 +253,27 @@ def profile_parquet(source: Source, *, is_arrow: bool) -> Json:
         import pandas as pd
 
         frame = pd.read_feather(source.name)
-        return frame_profile("Arrow file", frame, len(frame), f"df = pd.read_feather({literal(source.name)})")
+        line = f"df = pd.read_feather({literal(source.name)})"
+        return frame_profile("Arrow file", *_with_index(frame, line), len(frame))
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(source.name)
     batch = next(file.iter_batches(batch_size=MAX_ROWS), None)
     frame = file.schema_arrow.empty_table().to_pandas() if batch is None else batch.to_pandas()
     count = file.metadata.num_rows
-    return frame_profile("Parquet", frame, count, f"df = pd.read_parquet({literal(source.name)})")
+    line = f"df = pd.read_parquet({literal(source.name)})"
+    return frame_profile("Parquet", *_with_index(frame, line), count)
 
 
-def frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
+def _with_index(frame: Any, line: str) -> tuple[Any, str]:
+    """Return a frame whose index is among its columns, and the line for it: what is only in an index would be missed."""
+    names = set(map(str, frame.index.names))
+    if type(frame.index).__name__ == "RangeIndex" or not names.isdisjoint(map(str, frame.columns)):
+        return frame, line
+    return frame.reset_index(), f"{line}.reset_index()"
+
+
+def frame_profile(format_name: str, frame: Any, line: str, count: int) -> Json:
     """Describe a frame, or the first rows of it."""
     hints = [] if count == len(frame) else [f"types and ranges are those of the first {len(frame):,} rows"]
     return {

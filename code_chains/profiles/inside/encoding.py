@@ -107,7 +107,7 @@ def decode(data: bytes, *, is_complete: bool = True) -> Text | None:
     if not is_complete:
         data = data[: max(map(data.rfind, (b"\n", b",", b" "))) + 1 or len(data)]
     text = _marked(data) or _utf8(data) or _by_words(data)
-    beginning = text.text[:100_000]
+    beginning = text.text[:100_000].rstrip("\0")  # Logs are padded with it.
     if len(CONTROLS.findall(beginning)) > max(MAX_CONTROLS, MAX_CONTROL_SHARE * len(beginning)):
         return None
     notes = [f"NUL characters in it: {count:,}"] if (count := text.text.count("\0")) else []

@@ -14,11 +14,12 @@ from .numbers import number_format
 if TYPE_CHECKING:
     from .layout import Layout
 
-MAX_HEADER_ROWS, MIN_LABELLED = 3, 4
+MAX_HEADER_ROWS, MIN_LABELLED = 3, 3
 MAX_NAMES_CHARS = 900
 """Longer names are not written into the line that reads a table."""
 MAX_UNIT_CHARS = 14
 _SENTENCE = re.compile(r"\S\s+\S|[{?]")
+_QUESTION = re.compile(r"\S\s+\S+\s+\S|\S\s+\S+\?$")
 _YEAR = re.compile(r"(?:19|20)\d{2}")
 _UNIT_ROW = re.compile(r"[\[(].{0,12}[\])]|[€$£%°].{0,4}|[A-Za-zµ°²³/%€$]{1,6}|-?")
 
@@ -69,6 +70,9 @@ def _are_labels_of(row: Row, below: list[Row]) -> bool:
     are_apart = len(set(row.cells)) == row.width and not any(map(is_value, row.cells))
     if not are_apart or 3 * sum(map(bool, map(_SENTENCE.search, row.cells))) < row.width:
         return False
+    is_text = row.width > 1 and all(map(_QUESTION.search, row.cells))
+    if is_text and not any(_QUESTION.search(cell) for other in below for cell in other.cells):
+        return True
     typed = [index for index in range(min(row.width, 50)) if are_values(cells_of(below[1:], index))]
     return len(typed) > 1
 

@@ -219,7 +219,7 @@ def _profile(source: Source, encoding: str, kind: Kind) -> Json:
             part["read"] = [*read, *part.get("read", [])[1:]]
         return profile | described
     if "df" in names:
-        return frame_profile(kind.name, names["df"], len(names["df"]), read[-1])
+        return frame_profile(kind.name, names["df"], read[-1], len(names["df"]))
     if "limit" in names and names["limit"] < len(names["pdf"].pages):
         profile["notes"] = [f"only its first {plural(names['limit'], 'page')} were looked at for tables"]
     if "tables" not in names:

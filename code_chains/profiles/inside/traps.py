@@ -20,7 +20,7 @@ MIN_COLUMNS, MAX_TRANSPOSED = 3, 60
 MAX_TOTAL_SHARE, MIN_DETAILS = 0.34, 3
 MIN_PADDED = 4
 """One text in so many with blanks around it is no slip of the hand."""
-SENTINELS = (-99, -999, -9999, 999, 9999, 99999, 999999)
+SENTINELS = (-99, -999, -9999, 99, 999, 9999, 99999, 999999)
 """Numbers that stand for missing ones, if they are far from all others."""
 RANGES = (
     (re.compile(r"%|percent|pct|prozent|pourcent|porcent", re.IGNORECASE), 0, 100),
