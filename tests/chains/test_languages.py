@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
+from importlib.resources import files
 from string import Formatter
 
 import pytest
@@ -20,8 +23,8 @@ from code_chains import (
 from code_chains.errors import ConfigurationError
 from code_chains.executors import Limits
 from code_chains.language import LANGUAGES, detect_language
-from code_chains.language.messages import MESSAGES
-from code_chains.language.reasons import _words, how_to_check, translate_reason, verdict_words
+from code_chains.language.messages import messages_in, texts
+from code_chains.language.reasons import how_to_check, translate_reason, verdict_words
 from code_chains.state import Execution, Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
 from code_chains.verification.grounding import omits_result, unsupported_numbers
@@ -52,7 +55,8 @@ def obeys(messages: list[BaseMessage]) -> str:
         return "print(sum(range(1, 6)))"
     told = str(messages[-1].text)
     language = next(code for code, name in LANGUAGES.items() if told.endswith(f"Answer in {name}."))
-    return f"{MESSAGES[language].not_phrased} {MESSAGES[language].program_output.format(output='15')}"
+    said = messages_in(language)
+    return f"{said.not_phrased} {said.program_output.format(output='15')}"
 
 
 @pytest.mark.rows(3)
@@ -146,19 +150,30 @@ def test_a_question_in_english_is_not_translated() -> None:
     assert TranslateChain(model=never).invoke({"query": "What is it?", "language": "en"})["translation"] == ""
 
 
-def test_each_language_has_its_phrases() -> None:
-    assert MESSAGES.keys() == LANGUAGES.keys()
+def fields_of(said: Mapping[str, str]) -> dict[str, Counter[str]]:
+    """Return what each text is filled in with."""
+    fields = {key: [name for _, name, _, _ in Formatter().parse(text)] for key, text in said.items()}
+    return {key: Counter(name for name in names if name is not None) for key, names in fields.items()}
 
 
-@pytest.mark.parametrize("language", MESSAGES)
-def test_phrases_ask_for_what_they_are_given(language: str) -> None:
-    fields = [{name for _, name, _, _ in Formatter().parse(phrase) if name} for phrase in MESSAGES[language]]
-    assert fields == [{"attempts", "reason"}, {"output"}, set(), set(), {"needs"}]
+def test_each_language_is_a_file_and_each_file_a_language() -> None:
+    folder = files("code_chains.data").joinpath("languages")
+    assert {file.name for file in folder.iterdir()} == {f"{language}.json" for language in LANGUAGES}
 
 
-@pytest.mark.parametrize("language", MESSAGES)
+@pytest.mark.parametrize("section", ["messages", "reasons", "lessons"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_texts_have_the_keys_of_english_and_ask_for_the_same(language: str, section: str) -> None:
+    assert fields_of(texts(language, section)) == fields_of(texts("en", section))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_phrases_are_in_their_language(language: str) -> None:
-    assert detect_language(" ".join(MESSAGES[language]), default="?") == language
+    assert detect_language(" ".join(messages_in(language)), default="?") == language
+
+
+def test_an_unknown_language_gets_english() -> None:
+    assert messages_in("da") == messages_in("en") == messages_in(None)
 
 
 @pytest.mark.parametrize(
@@ -178,13 +193,6 @@ def test_an_answer_that_tells_nothing_of_the_output_gets_the_output_of_the_progr
     verdict = Verdict("unverified", "none", "It ran.")
     answer = tell.invoke({"query": "योग?", "output": "15", "verdict": verdict, "language": "hi"})["answer"]
     assert answer.endswith("(प्रोग्राम का आउटपुट: 15)")
-
-
-def test_reasons_are_in_every_language() -> None:
-    words = _words()
-    assert words.keys() == LANGUAGES.keys()
-    english = {key: text.count("{}") for key, text in words["en"].items()}
-    assert all({key: text.count("{}") for key, text in own.items()} == english for own in words.values())
 
 
 VERDICTS = {
@@ -264,7 +272,7 @@ INPUTS = (
 @pytest.mark.parametrize("reason", INPUTS)
 def test_what_is_wrong_with_inputs_is_said_in_each_language(reason: str) -> None:
     values = re.findall(r"[\w.]+\.csv|\d[\d.]*\d|`[^`]+`|rain|humidity", reason)
-    for language in _words().keys() - {"en"}:
+    for language in LANGUAGES.keys() - {"en"}:
         said = translate_reason(reason, language)
         assert said != reason
         assert [value for value in values if value not in said] == []
