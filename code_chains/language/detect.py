@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
+from importlib.resources import files
 from typing import NamedTuple, Protocol, cast
 
 from code_chains.errors import ConfigurationError
 
-LANGUAGES = {
-    "ar": "Arabic",
-    "cs": "Czech",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "es": "Spanish",
-    "fa": "Persian",
-    "fr": "French",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "id": "Indonesian",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sv": "Swedish",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-}
+_DATA = json.loads(files("code_chains.data").joinpath("detection.json").read_text(encoding="utf-8"))
+LANGUAGES: dict[str, str] = {code: entry["name"] for code, entry in _DATA["languages"].items()}
 """Supported languages: ISO 639-1 code and English name."""
 UNKNOWN = "und"
 """Any other language, as ISO 639-2 writes it: models answer in it, messages of the library are in English."""
@@ -87,132 +64,15 @@ _A_WORD_IN_SIGNS = 3
 """How many Latin letters say as much as one Chinese, Japanese or Korean sign."""
 _SCRIPT_SHARE = 1 / 3
 _A_GUESS, _SURE, _SURE_OF_FEW = 0.25, 0.5, 0.9
-_OF_MANY = frozenset(
-    "as van la le el il lo los las les des die un una do da de di del der das den du en is in dan per os say was"
-    " von tal rita mean ne mi on no so to for visa pie tell total media man hat list mach dis sur si sin con e par"
-    " come mare ve dos tot para conta data ja it of by area radius care cine cat face hay rand plus trace pour font"
-    " pairs fait encore dove sans hoe toon stad wat tack bort sag kim gun var yap sil aya ay cum mai bao tong wer"
-    " का ke solo sum nu ile bar all im na od co je ta tel bos harga pris sa comment male pro premier parole chi din"
-    " luna bara este nas nos primo grande fila numero som summa jumlah сума сумма цена योग औसत के जोड़ कुल संख्या"
-    " दिन साल को таблица".split()
-)
+_OF_MANY = frozenset(_DATA["shared"].split())
 """Words that stand in names and in other languages, often in English, as well: less than a word."""
 _LESS, _A_SIGN, _OTHERS = 0.4, 2, 0.3
 """How many words one of many languages counts; how many words of other languages one of their signs counts; and how
 many words of other languages outweigh one of a supported language."""
 _SHORT, _SOME, _FEW = 3, 4, 8
 """Up to how many words a question is short, a model alone is not asked, and the words below tell more than it."""
-_TYPICAL = {"de": "äöüß", "es": "ñ", "pt": "ãõ", "pl": "łąęż", "cs": "řěů", "tr": "şğı", "ro": "ățș"}
+_TYPICAL: dict[str, str] = _DATA["letters"]
 """Letters that confirm a language of which the model is sure."""
-_TABLES = {
-    "cs": "krát součet průměr průměrný medián seznam graf seřaď spočítej kolik jaký jaká jaké jak jsou od do čísel čísla"
-    " číslo slova tabulku řádek řádky řádků sloupec počet nakresli najdi ukaž zobraz smaž prodej měsíc měsíců rok roku dní"
-    " co kdo kde kdy proč který která které pouze jen muži ženy cena cen nejvyšší děkuji udělej věk teď ahoj první má soubor"
-    " ze hodnoty",
-    "de": "nach auf gewonnen dies ja viel große großer im löse summe mittelwert durchschnitt median liste diagramm sortiere"
-    " berechne zeige zeichne zähle zaehle wie was ist sind die der das von bis und in zahlen zahl wörter woerter prim"
-    " primzahl primzahlen tabelle zeile zeilen spalte umsatz monat jahr jetzt warum weshalb nur männer frauen sag lösche"
-    " loesche leere welche welcher wer wo wann viele hat haben gibt es mach mache male anzahl je pro preis preise größte"
-    " groesste höchste danke bitte hallo den ein eine einen mit ohne für datei tage wort werte kunden kostet kosten kommt"
-    " wieviel teuer oft fehlt rechne teile durch noch einmal sortiert groß gesamt fläche eines steuer euro prozent mal"
-    " wurzel fakultät primfaktoren quadratzahlen",
-    "en": "hello hi yes a sum mean median average sort count area circle radius prime number numbers integer even odd rows"
-    " columns table word words file files who what which how many is are in the of and from to by show find draw each month"
-    " year sales values chart list solve for print over say tell please thanks why only men women age ages was were it its"
-    " did can largest highest longest biggest top five first last price cost total per days day names name make give delete"
-    " remove open all more now same on if not than between without my you row column data plot graph line bar",
-    "es": "estas alta yo resuelve suma media promedio mediana lista gráfico gráfica ordena calcula muestra dibuja cuenta"
-    " cuántos cuántas cuánto cuál es de la las los el un una del y a números número palabras primo primos tabla fila filas"
-    " columna ventas mes año años área ahora qué quién cómo dónde cuándo por para solo hombres mujeres precio precios más"
-    " alto grande hay tiene elimina borra haz dime hola gracias días edad datos primeros otra vez con sin en entre cada"
-    " archivo resultados valores mi totales mensuales clientes",
-    "fr": "ordre ont courbe résous somme moyenne médiane liste graphique trie calcule montre affiche dessine trace compte"
-    " combien quel quelle quels quelles est de la le les du des à et un une nombres nombre mots premier premiers pairs"
-    " tableau ligne lignes colonne ventes mois année maintenant pourquoi qui que où quand comment seulement hommes femmes"
-    " supprime font fait fais dis bonjour merci prix plus âge âges jours dans fichier par pour sur avec sans données encore"
-    " y entre sont valeurs ville totales totaux clients",
-    "id": "tambah jumlah rata median daftar grafik urutkan hitung tampilkan gambar berapa apa apakah adalah dari sampai dan"
-    " bilangan angka kata tabel baris kolom penjualan bulan tahun sekarang kenapa mengapa hanya pria wanita harga hapus"
-    " kosong mana yang terbaik siapa di ke hari dalam setahun buat buatkan kasih terima tertinggi terbesar pelanggan pertama"
-    " tolong cari setiap untuk dengan ini itu",
-    "it": "alta prima linee perchè tutto risolvi somma media mediana lista elenco grafico ordina calcola mostra disegna"
-    " conta quanti quante quanto qual quale quali è da di della delle dei del dal il lo la le i un una e a numeri numero"
-    " parole primo primi tabella riga righe colonna vendite mese anno area ora fa perché che chi dove quando come solo"
-    " uomini donne prezzo prezzi più alto elimina dimmi ciao grazie giorni sono ci età fai ancora volta con senza nel nella"
-    " per ogni tra nomi città adesso valori totali clienti radice quadrata",
-    "nl": "ja gewonnen los som gemiddelde mediaan lijst grafiek sorteer bereken toon teken tel hoeveel wat welke is zijn de"
-    " het van tot en een getallen woorden even tabel rij rijen kolom verkopen omzet maand jaar nu waarom wie waar wanneer"
-    " hoe alleen mannen vrouwen verwijder lege zeg hallo prijs prijzen hoogste grootste keer dagen heeft hebben bestand"
-    " bedankt maak eerste klanten stad per met zonder voor uit waarden",
-    "pl": "nie ja rozwiąż suma sumę średnia średnią średni mediana lista wykres posortuj oblicz pokaż narysuj policz ile ilu"
-    " jaka jaki jest są od do i w z na liczb liczba słowa słów pierwsza pierwszą tabela tabelę wiersz wiersze kolumna"
-    " sprzedaż sprzedaży miesiąc rok roku teraz dlaczego czemu kto co gdzie kiedy który która które tylko mężczyźni kobiety"
-    " cena cen cenę usuń puste powiedz cześć dziękuję najwyższa największa razy dni ma był plik pliku zrób wiek wartości",
-    "pt": "estas alta ordene resolva soma média mediana lista gráfico ordena calcule calcula mostre mostra desenhe desenha"
-    " conte quantos quantas quanto qual quais é de a o as os da das do dos um uma e números número palavras primo primos"
-    " tabela linha linhas coluna vendas mês ano área agora porque por que quem como quando apenas só homens mulheres preço"
-    " preços mais alto remove apague vezes dias tem há não idade diga olá obrigado faça faz nomes cidade primeiras são com"
-    " sem no na nos nas em para entre dados arquivo valores totais clientes",
-    "ro": "rândurile prima rezolvă suma media mediana lista grafic sortează calculează arată desenează numără câte câți cât"
-    " care este sunt de la din și un o numere numărul număr cuvinte prime pare tabel rând rânduri coloană vânzări vânzărilor"
-    " lună anul acum ce cine unde când cum doar bărbați preț face ori șterge cel mai mare bună zile are fișierul mulțumesc"
-    " fă vârsta medie pe cu fără pentru valori",
-    "sv": "antal tabellen skriv ny lös summa summan medelvärde medelvärdet median lista diagram sortera beräkna visa rita"
-    " räkna hur vad är av från till och tal ord primtal tabell rad rader kolumn försäljning månad år året area nu varför vem"
-    " vilken vilket vilka var när många mycket bara män kvinnor ta bort tomma säg hej priser priserna priset pris högsta"
-    " största gånger dagar har finns det en ett graf tack gör för med utan på ar den värden",
-    "tr": "satışların satırları çöz toplam toplamı ortalama ortalaması medyan liste grafik sırala hesapla göster çiz say kaç"
-    " nedir ne neden mi mı mu ve ile sayı sayılar sayıların sayısı tablo satır satırlar sütun satış satışlar ay aya aylara"
-    " yıl şimdi sadece erkekler kadınlar fiyat fiyatı fiyatların sil boş yaş yaşı gün hangi kim nerede en büyük yüksek iyi"
-    " var yap için göre merhaba teşekkürler teşekkür değerler kadar",
-    "vi": "hai tổng trung bình vị danh sách biểu đồ sắp xếp tính hiển thị vẽ đếm bao nhiêu là từ đến và các số nguyên tố"
-    " bảng hàng cột doanh tháng năm có tại sao vì chỉ nam giới nữ giá cao nhất xin chào cảm ơn tuổi khách thu theo của nhieu"
-    " bieu đầu gì ai thắng những mấy ngày không cho tôi một xóa tệp tinh tong binh khach",
-    "ru": "строка не есть сумма сумму суммы сколько среднее средний средняя медиана таблицу нарисуй найди посчитай построй"
-    " что как кто почему где когда какой какая какое только мужчины женщины дней году строк строки файле файл удали сделай"
-    " продажи продаж месяцам месяц возраст цена цены привет спасибо открой числа чисел число слова теперь сейчас это или"
-    " больше самая самый самое первые первых скажи будет каждый для напиши отсортируй слов значения графиком график таблица",
-    "uk": "як яка яке який які сума суму суми порахуй посортуй обчисли знайди що це таблиця таблицю середнє середній середня"
-    " медіана намалюй кожного чи або продажу продажі рядок рядки рядків стовпець просте всього зараз тепер зроби чому хто де"
-    " скільки тільки лише чоловіки жінки видали файлі дані графік днів року найвища найбільше дякую привіт перші виграв"
-    " скажи слова слів число числа ціна вік побудуй значення",
-    "ar": "ما كم من هو هي هل لماذا كيف أين متى ارسم احسب رسما عدد عمر العمر متوسط مجموع رجال نساء شكرا سعر في على إلى كل"
-    " اعلى أعلى فاز ايام أيام الايام قائمة جدول رتب اكبر اسم مرحبا مبيعات و او ثم نعم لا قيمة رسم بياني",
-    "fa": "اعداد عدد است را از تا ها های هم فروش نمودار کن چند چقدر مجموع مردان زنان چرا چه کی کیست سن میانگین رسم روز روزها"
-    " تعداد سطر سطرها ستون بالاترین قیمت حذف خالی نشان بده متشکرم ممنون سلام جدول هر برای با در بزرگترین ماه سال بله متوسط",
-    "hi": "क्या क्यों कौन कितना कितनी कितने है हैं की के को में से और पर तक औसत योग कुल निकालो बनाओ बताओ दिखाओ केवल सिर्फ"
-    " पुरुष महिला बिक्री कीमत ग्राफ धन्यवाद नमस्ते सबसे ज्यादा अधिक पंक्ति पंक्तियाँ पहली दिन साल संख्या अब सूची करो करें"
-    " जोड़ नाम लोग हाँ",
-}
-"""Words of mathematics, data and grammar of the supported languages, for questions too short for the model. Some are of
-several languages; those with accents are known without them, too."""
-_OTHER_TABLE = (
-    "ye d'os prexi watter dankie ouderdom збир د només dae reëls lêer prys hoekom wys hvilke hvilken hvilket hvor hvad hva"
-    " hver hvat hvem hvorfor hvornår gennemsnit gennemsnittet gjennomsnitt gjennomsnittet antall tegn teksten menn beregn"
-    " beregne lav vis takk hent vinn kven kvifor eg ikkje ikke mange måned fordi vann sýndu línur margir og summuna wéi"
-    " wéivill wéivil deeg firwat huet zomm d'zomm präis täg mitjana quin quina quins quines és dels amb què més dones preu"
-    " preus llista fes gràcies taula vendes primeres quants quantes té els cantos canto cal unha prezo prezos máis dúas"
-    " onde jorns mòstra primièras perqué díes quál quantu hè sò chì cumu kiom kio kiu kiuj kial kiam kie quot kakšna kakšen"
-    " kakšno vsota vsote povprečje zakaj nariši koliko prikaži najvišja hvala koliki zbroj zbir nacrtaj zašto samo tko"
-    " najviša cijena prosjek gdje gde koji koja koje šta što redova izračunaj brojeva broj riadkov prečo súčet priemer aký"
-    " aká aké ktorý ktorá ktoré ďakujem čo sú prvé súbor mikä mitkä missä milloin miksi kuka kuinka montako monta paljonko"
-    " laske piirrä kaavio rivi riviä rivit hinta näytä kiitos keskiarvo lukujen järjestä päivää mitu kui palju kes kus miks"
-    " arvuta joonista graafik rida failis näita ridu kõrgeim hind aitäh keskmine arvude päeva ainult kiek kokia koks pirmas"
-    " eilutes cik rindu kik hány hol mikor miért mennyi melyik összeg összege átlag átlaga rajzolj az egy csak férfiak"
-    " számold rendezd számok është pse cila cili kush më zergatik zenbat zein nork batuketa egun daude pwy swm yw'r cé"
-    " mhéad tsuim líne x'inhi inhi s-somma nece qrafik hansı kimdir günü hesabla çi çend kî roj hene çima nechta nima uchun"
-    " necha qancha narx qaysi o'rtacha chiz bor näçe näme ýeňdi berapakah lukis kira purata tunjukkan jadual paling nawa"
-    " jimlar jimla lissafa nuna ya menene nani ngapi kwa nini siku jumla onyesha chora bakit ilan ilang ang mga sino araw"
-    " magkano kabuuan presyo какъв каква какво какви колко брой редове реда ред общ обща общо средна средно средната защо"
-    " кой коя кое начертай благодаря първите най е са намери изчисли сортирай само мъже жени числата сумата колики колика"
-    " зашто редова има просечна просек прикажи хвала зошто колку вкупно графикон први першыя чаму колькі дзён якая якое"
-    " якія пакажы дзякуй толькі мужчыны табліцу дзе калі сярэдняе чанд кадом сатр миёна миёнаро кун каш чаро кист нарх"
-    " нархи баландтарин эмне канча ким кайсы тарт неге кім салу сал орташа кем яагаад хэд хэн хэдэн вэ бэ зур юу нийлбэр"
-    " дундаж किती काय आहे आहेत एकूण सरासरी काढा कोण कधी कुठे सर्वात जास्त किंमत आलेख दाखवा कति कसले हो किन छ छन् योगफल कतना"
-    " कवन बा बाटे बताईं काहे कः अस्ति किम् योगः रउआ कोन अछि کتنی کتنا کیا کون گراف اوسط نکالو کرو جیتا کا کل ده دی کىم بار"
-    " פארוואס איז דער דאס און האט פון מיט טעג פרייז סומע"
-)
-"""Words of other languages, by family and script; those of a supported language as well do not count."""
 
 
 def _unaccented(word: str) -> str:
@@ -224,10 +84,13 @@ _WORDS = {
     code: frozenset(
         words.split() if code == "vi" or words > "ʯ" else [*words.split(), *map(_unaccented, words.split())]
     )
-    for code, words in {**dict.fromkeys(LANGUAGES, ""), **_TABLES}.items()
+    for code, words in ((code, entry["words"]) for code, entry in _DATA["languages"].items())
 }
+"""Words of mathematics, data and grammar of the supported languages, for questions too short for the model. Some are of
+several languages; those with accents are known without them, too."""
 _LATIN = tuple(code for code in _IDENTIFIED["LATIN"] if code in LANGUAGES)
-_OTHER_WORDS = frozenset(_OTHER_TABLE.split()).difference(*_WORDS.values())
+_OTHER_WORDS = frozenset(_DATA["others"].split()).difference(*_WORDS.values())
+"""Words of other languages, by family and script; those of a supported language as well do not count."""
 _WORD = re.compile(
     r"[^\W\d_](?:[^\W\d_]|['’-](?=[^\W\d_])|[\u0300-\u036f\u05b0-\u05c2\u064b-\u0655\u0900-\u0903\u093a-\u094f])*"
 )

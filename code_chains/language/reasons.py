@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import json
 import re
 from collections.abc import Mapping
-from importlib.resources import files
 
+from code_chains.language.detect import LANGUAGES
+from code_chains.language.messages import texts
 from code_chains.records import Verdict
 
 _PATTERNS = {
@@ -51,25 +50,16 @@ _MAX_REASONS, _MAX_SENTENCES = 4, 3
 """How many reasons are in a row, and of how many sentences one is."""
 
 
-@functools.cache
-def _words() -> dict[str, dict[str, str]]:
-    """Return what is said in each language, by the codes of `LANGUAGES`."""
-    words: dict[str, dict[str, str]] = json.loads(
-        files("code_chains.data").joinpath("words.json").read_text(encoding="utf-8")
-    )
-    return words
-
-
 def everywhere(key: str) -> set[str]:
     """Return what is said for a key in any language."""
-    return {words[key] for words in _words().values()}
+    return {texts(language, "reasons")[key] for language in LANGUAGES}
 
 
 def translate_reason(reason: str, language: str | None) -> str:
     """Return a reason in a language, if it is one of this library's."""
-    words = _words().get(language or "en")
-    if words is None or language in (None, "en"):
+    if language is None or language == "en" or language not in LANGUAGES:
         return reason
+    words = texts(language, "reasons")
     if step := _STEP.fullmatch(reason):
         return words["step"].format(step[1], step[2], translate_reason(step[3], language))
     return _translated(reason, words) or reason
@@ -107,14 +97,14 @@ def _number(value: str | None) -> str:
 
 def verdict_title(verdict: Verdict, language: str | None = None) -> str:
     """Return a verdict in a word or two, such as "Not verified", in a language."""
-    words = _words().get(language or "en") or _words()["en"]
+    words = texts(language or "en", "reasons")
     return words["needs" if verdict.needs else verdict.status]
 
 
 def verdict_words(verdict: Verdict, language: str | None = None) -> tuple[str, str]:
     """Return a verdict and its reason for people: in English its status, as programs see it, else its title."""
     worth = f" ({verdict.worth})" if verdict.worth else ""
-    if language in (None, "en") or language not in _words():
+    if language in (None, "en") or language not in LANGUAGES:
         return verdict.status, f"{verdict.reason}{worth}"
     return verdict_title(verdict, language), f"{translate_reason(verdict.reason, language)}{worth}"
 
@@ -129,5 +119,5 @@ def how_to_check(verdict: Verdict, how: str, language: str | None = None) -> str
     """
     if verdict.status != "unverified" or verdict.by != "none":
         return ""
-    words = _words().get(language or "en") or _words()["en"]
+    words = texts(language or "en", "reasons")
     return words["advice"].format(how)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import json
-from importlib.resources import files
 from typing import NamedTuple
+
+from code_chains.language.messages import texts
 
 
 class Texts(NamedTuple):
@@ -50,8 +49,6 @@ class Texts(NamedTuple):
     no_more: str
 
 
-@functools.cache
 def texts_in(language: str) -> Texts:
-    """Return the texts in a language, in English if there are none; they are in `data/lesson_texts.json`."""
-    known = json.loads(files("code_chains.data").joinpath("lesson_texts.json").read_text(encoding="utf-8"))
-    return Texts(**known.get(language.partition("-")[0].lower(), known["en"]))
+    """Return the texts in a language, in English if there are none."""
+    return Texts(**texts(language.partition("-")[0].lower(), "lessons"))
