@@ -79,6 +79,8 @@ _MAX_ROWS, _MAX_COLUMNS, _MAX_LISTED = 1_000_000, 1_000, 20
 """Rows of a table, and names of its columns in a message."""
 _SYNONYMS = {"question": "query", "prompt": "query", "answer": "expected"}
 _NAMES_OF_QUERY = ("question", "prompt", "input")
+_NO_SEPARATOR = "\x1f"
+"""Separates nothing: in a table of one column a question is a whole line."""
 _COMMENT = re.compile(r"\s*#(\s|$)")
 DATASET = "langsmith:"
 """What the name of a dataset of LangSmith begins with, in place of a path."""
@@ -340,10 +342,11 @@ def _read_json(path: Path) -> Iterator[Item]:
 def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
     lines = _lines(path)
     header = next(lines, "")
+    separator = max(",;\t", key=header.count)
     try:
         rows = csv.DictReader(
             itertools.chain([header], lines),
-            delimiter=max(",;\t", key=header.count),
+            delimiter=separator if separator in header else _NO_SEPARATOR,
             skipinitialspace=True,
         )
         names = [str(name).strip() for name in rows.fieldnames or ()]
@@ -353,6 +356,9 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
         for row in rows:
             place = f"{path}, line {rows.line_num}"
             cells = [row[str(index)] for index in range(len(names))]
+            if any(row.get(None) or ()):
+                more = f"it has more cells than there are columns. Put texts with {separator!r} in quotation marks"
+                raise InputError(f"{place}: {more}.")
             if any(cells):
                 yield place, _row_entry(place, columns_of, cells)
     except csv.Error as error:

@@ -141,6 +141,21 @@ def test_columns_are_separated_by_commas_semicolons_or_tabs(tmp_path: Path, sepa
     assert questions[0].id == "7"
 
 
+def test_a_question_in_a_table_of_one_column_is_a_whole_line(tmp_path: Path) -> None:
+    text = 'question\nWhat is the sum of 1, 2 and 3?\n"How many; in ""total""?"\n'
+    questions = read_text(tmp_path / "q.csv", text)
+    assert [question.query for question in questions] == [
+        "What is the sum of 1, 2 and 3?",
+        'How many; in "total"?',
+    ]
+
+
+@pytest.mark.parametrize("row", ["1,Sum of 1, 2 and 3?", "1,2,3"])
+def test_a_question_that_would_be_cut_is_an_error_that_names_its_line(tmp_path: Path, row: str) -> None:
+    with pytest.raises(InputError, match="line 3: it has more cells than there are columns"):
+        read_text(tmp_path / "q.csv", f"id,query\n0,First?,\n{row}\n")
+
+
 def test_a_column_names_the_files(tmp_path: Path) -> None:
     one, two = tmp_path / "sales.csv", tmp_path / "b.csv"
     one.touch()
