@@ -72,7 +72,8 @@ class AttemptChain(StreamingSequentialChain):
             raise ConfigurationError("chains", self.chains, f"chains that also add {', '.join(missing)}")
         if "stdout" not in outcome:
             yield {"stdout": outcome["execution"].stdout}
-        return outcome
+        # Words in place of a program are what is shown, and not that there was none.
+        return outcome | ({"output": reply} if (reply := outcome["verdict"].reply) else {})
 
 
 def _read_lines(values: State) -> str:

@@ -49,6 +49,7 @@ def test_words_that_a_model_gives_twice_are_an_answer(
         "reply",
         2,
     )
+    assert result["output"] == result["answer"]
     told, _, said = result["answer"].partition("\n\n")
     assert said == words.removeprefix("Reply: ")
     if result["answer_language"] == "en":
