@@ -4,54 +4,15 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 
-_LARGER = {
-    10: "ten diez dix zehn dieci dez десять दस عشرة",
-    20: "twenty veinte vingt zwanzig venti vinte двадцать yirmi बीस عشرون عشرين",
-    30: "thirty treinta trente dreißig trenta trinta тридцать otuz तीस ثلاثون ثلاثين",
-    40: "forty cuarenta quarante vierzig quaranta quarenta сорок kırk चालीस أربعون أربعين",
-    50: "fifty cincuenta cinquante fünfzig cinquanta cinquenta пятьдесят elli पचास خمسون خمسين",
-    60: "sixty sesenta soixante sechzig sessanta sessenta шестьдесят altmış साठ ستون ستين",
-    70: "seventy setenta siebzig settanta семьдесят yetmiş सत्तर سبعون سبعين",
-    80: "eighty ochenta achtzig ottanta oitenta восемьдесят seksen अस्सी ثمانون ثمانين",
-    90: "ninety noventa neunzig novanta девяносто doksan नब्बे تسعون تسعين",
-    100: "hundred hundreds cien ciento cent hundert cento cem сто yüz सौ مئة مائة 百",
-    1000: "thousand thousands mil mille tausend mila тысяча тысячи тысяч हज़ार हजार ألف آلاف 千",
-    12: "dozen dozens docena douzaine dutzend dozzina dúzia дюжина düzine दर्जन",
-    24: "noon midday mediodía midi mittag mezzogiorno meio-dia полдень öğle",
-    2: "twice double doubled doubles couple pair both doble dos double deux doppelt zwei doppio due dobro"
-    " dois вдвое два две дважды iki çift दो दोगुना اثنان اثنين ضعف second",
-    3: "triple thrice tripled triples tres trois drei tre três три трижды üç तीन ثلاثة ثلاث third tercio tiers drittel terzo"
-    " terço треть",
-    4: "quadruple quarter quarters cuatro quatre vier quattro quatro четыре dört चार أربعة أربع cuarto quart viertel quarto"
-    " четверть çeyrek चौथाई ربع fourth",
-    5: "quintuple cinco cinq fünf cinque пять beş पाँच पांच خمسة خمس fifth fifths quinto cinquième fünftel пятая",
-    6: "seis six sechs sei шесть altı छह छः ستة ست sixth",
-    7: "siete sept sieben sette sete семь yedi सात سبعة سبع seventh",
-    8: "ocho huit acht otto oito восемь sekiz आठ ثمانية ثماني eighth eighths",
-    9: "nueve neuf neun nove девять dokuz नौ تسعة تسع ninth",
-    1.5: "anderthalb eineinhalb",
-    0.5: "half halves halved mitad moitié demi hälfte halb halbe metà mezzo metade meio половина половину"
-    " полтора yarım yarısı आधा आधे نصف 半",
-}
-"""Words for more than twenty, multiples and fractions, by their values: programs write a third as 3."""
-_TENS = """
-dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto
-dvacet třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát sto
-tjugo trettio fyrtio femtio sextio sjuttio åttio nittio hundra
-twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd
-douăzeci treizeci patruzeci cincizeci șaizeci șaptezeci optzeci nouăzeci sută
-"""
-"""Words for twenty to a hundred in further languages."""
-_VALUES = {
-    **{word: value for value, words in _LARGER.items() for word in words.split()},
-    **{word: 10.0 * ten for line in _TENS.split("\n") for ten, word in enumerate(line.split(), 2)},
-    **dict.fromkeys(("tysiąc", "tysiące", "tisíc", "tusen", "duizend", "mie", "ribu"), 1000.0),
-    "puluh": 10.0,
-    "ratus": 100.0,
-}
+_DATA = json.loads(files("code_chains.data").joinpath("number_words.json").read_text(encoding="utf-8"))
+"""Words by their values: `numerals` from zero on, one text a language, and `further` ones, which name what is given and
+nothing else, as some are words of another language, too; `tens` from twenty on, and `hundreds` from a hundred on; `values`
+of larger numbers, multiples and fractions, as programs write a third as 3."""
 _PART = re.compile(r"[^\W\d_]+")
 
 
@@ -63,43 +24,20 @@ def numerals(*languages: str) -> dict[str, int]:
     return values
 
 
-_NUMERALS = numerals(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty",
-    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
-    " dieciocho diecinueve veinte",
-    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
-    " dix-neuf vingt",
-    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
-    " achtzehn neunzehn zwanzig",
-    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
-    " diciassette diciotto diciannove venti",
-    "zero um dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito"
-    " dezenove vinte",
-) | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
-_FURTHER = numerals(
-    "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście czternaście"
-    " piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście",
-    "nula jedna dva tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct čtrnáct patnáct šestnáct sedmnáct"
-    " osmnáct devatenáct",
-    "noll ett två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton",
-    "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien achttien"
-    " negentien",
-    "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas",
-    "zero unu doi trei patru cinci șase șapte opt nouă zece unsprezece doisprezece treisprezece paisprezece cincisprezece",
-)
-_HUNDREDS_OF = {
-    word: 100 * number
-    for words in (
-        "cien doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
-        "cem duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos",
-        "cento duecento trecento quattrocento cinquecento seicento settecento ottocento novecento",
-    )
-    for number, word in enumerate(words.split(), 1)
+_NUMERALS: dict[str, int] = {**numerals(*_DATA["numerals"]), **_DATA["other_numerals"]}
+_TENS = {word: 10.0 * ten for line in _DATA["tens"] for ten, word in enumerate(line.split(), 2)}
+_VALUES = {
+    **{word: float(value) for value, words in _DATA["values"].items() for word in words.split()},
+    **_TENS,
+    **dict.fromkeys(_DATA["thousands"].split(), 1000.0),
+    "puluh": 10.0,
+    "ratus": 100.0,
 }
-"""Numerals of further languages, which name what is given and nothing else, as some are words of another language, too."""
-_OF_WORDS = {**_FURTHER, **_HUNDREDS_OF, **_NUMERALS, **_VALUES}
-_AND = frozenset(["and", "und", "ën", "y", "e", "et", "och", "en", "dan"])
+_HUNDREDS_OF = {
+    word: 100 * number for line in _DATA["hundreds"] for number, word in enumerate(line.split(), 1)
+}
+_OF_WORDS = {**numerals(*_DATA["further"]), **_HUNDREDS_OF, **_NUMERALS, **_VALUES}
+_AND = frozenset(_DATA["and"].split())
 _MAX_COMPOUND = 60
 _THOUSAND = 1000.0
 _FACTORS = (10.0, 100.0, _THOUSAND)
@@ -169,10 +107,7 @@ def _composed(words: Iterable[str]) -> Iterator[float]:
             total, last, count = 0.0, 0.0, 0
 
 
-_PARTS_OF_ONE = frozenset(
-    "quarter quarters fifths eighths viertel drittel fünftel quart cuarto quarto tercio tiers terzo terço четверть треть"
-    " çeyrek".split()
-)
+_PARTS_OF_ONE = frozenset(_DATA["parts_of_one"].split())
 _HUNDREDS = (100.0, _THOUSAND)
 
 
