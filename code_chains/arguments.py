@@ -66,9 +66,13 @@ class Settings:
 
 
 KEYWORDS: tuple[str, ...] = tuple(field.name for field in fields(Settings) if field.name != "named")
+_MIN_SIMILARITY = 0.75
 _ELSEWHERE = {
+    "agent_type": "solve=…, e.g. Iterate() or Plan()",
     "approve": "checks=ValidateChain(approve=…), or tools=Toolbox([…], approve=…)",
     "callbacks": "them to chain.with_config(callbacks=…)",
+    "chain_type": "snippets=… for retrieval; the stages are those of the chain",
+    "df": 'it with the question: {"query": …, "variables": {"df": df}}',
     "fallback_models": 'solve=Escalate(["openai:gpt-5"])',
     "iterate": "solve=Iterate()",
     "judge": "verify=[Judge()]",
@@ -79,18 +83,23 @@ _ELSEWHERE = {
     "metadata": "it to chain.with_config(metadata=…)",
     "name": "it to chain.with_config(run_name=…)",
     "plan": "solve=Plan()",
+    "prefix": "instructions=…",
     "profile": "data=Data(profile=…)",
     "prompt": "instructions=…, or instructions=Prompts(generate=…)",
     "prompts": "instructions=Prompts(generate=…)",
     "retriever": "snippets=…",
+    "return_intermediate_steps": "nothing: the result has them as attempts",
     "retries": "solve=Repair(attempts=…); for errors of a provider a model with max_retries=…",
     "samples": "solve=Repair(samples=…)",
     "schema_only": "data=Data(schema_only=True)",
+    "store": "memory=… for conversations, cache=… for answers, or snippets=… for examples",
+    "system_prompt": "instructions=…, or instructions=Prompts(generate=…)",
     "tags": "them to chain.with_config(tags=…)",
     "temperature": "a model that has it, e.g. init_chat_model(NAME, temperature=0)",
     "timeout": "limits=Limits(seconds=…) for programs; for a provider a model with timeout=…",
     "translate": 'language=Language("auto", translate=True)',
     "verbose": "a callback, e.g. StdOutCallbackHandler(), to chain.with_config(callbacks=[…])",
+    "verifiers": "verify=[…]",
     "write_tests": "verify=[GeneratedTests()]",
 }
 """What to pass for arguments of earlier versions and of LangChain's agents and chains."""
@@ -104,7 +113,7 @@ def check_names(names: Collection[str]) -> None:
     """
     for name in names:
         if name not in KEYWORDS:
-            near = get_close_matches(name, KEYWORDS, n=1)
+            near = get_close_matches(name, KEYWORDS, n=1, cutoff=_MIN_SIMILARITY)
             remedy = _ELSEWHERE.get(name) or (f"{near[0]}=…" if near else f"only {', '.join(KEYWORDS)}")
             raise UnknownArgumentError(name, remedy)
 
