@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import Runnable, RunnableBinding
 
 from code_chains.analysis.replies.extraction import reply_text
+from code_chains.analysis.replies.tool_calls import values_in
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Config, Flow, RunFunction, State
 from code_chains.chains.generate import refusal
@@ -44,7 +45,14 @@ _SCHEMA = {
 }
 _MAX_STEPS = 20
 """Further steps are part of the last one, so that none is lost."""
-_ITEM = re.compile(r"^\s*(?:step\s*)?(?:\d{1,2}[.):]|[-*•])\s*(?:\*\*)?(.+?)(?:\*\*)?\s*$", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"^\s*(?:#{1,6}\s*)?[*_]{0,2}(?:[^\W\d_]{1,12}\s*)?\d{1,2}(?:\ufe0f?\u20e3|[^\W\d_]?\s*[.):：、–—-])[*_]{0,2}\s*(\S.*?)\s*$"
+    r"|^\s*\|\s*\d{1,2}\s*\|\s*(\S.*?)[\s|]*$"
+)
+"""A line with a number: alone, behind a word in any language such as "Step 1:", in a heading, or in a row of a table."""
+_BULLET = re.compile(r"^\s*[-*•–]\s+(?:\[[ xX]\]\s*)?(\S.*?)\s*$")
+_NUMBERED_KEY = re.compile(r"\D{0,12}\d{1,2}")
+_MAX_DEPTH = 5
 _SEQUENCE_WORDS = re.compile(
     r"\b(?:then|afterwards?|after that|and finally|followed by|step by step|subsequently"
     r"|dann|danach|anschließend|luego|después|entonces|puis|ensuite|après|poi|dopo|depois|затем|потом)\b"
@@ -109,21 +117,46 @@ def seems_to_need_steps(query: str) -> bool:
 
 
 def read_steps(reply: str) -> list[str]:
-    r"""Parse the steps in a reply: from its JSON, or else from its numbered lines; none for anything else.
+    r"""Parse the steps in a reply: from a list in its JSON under any key, or else from its numbered lines or bullets.
 
     Example:
         >>> read_steps('Here is the plan:\n1. Make the file.\n2) Read it.')
         ['Make the file.', 'Read it.']
     """
-    start, end = reply.find("{"), reply.rfind("}")
-    try:
-        items = json.loads(reply[start : end + 1])["steps"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        items = [match[1] for line in reply.splitlines() if (match := _ITEM.match(line))]
-    if not isinstance(items, list):
-        return []
-    steps = [" ".join(item.split()) for item in items if isinstance(item, str) and item.strip()]
+    found = next(filter(None, map(_steps_of, values_in(reply))), None) or _items(reply)
+    steps = [step for step in (" ".join(text.split()) for text in found) if step]
     return [*steps[: _MAX_STEPS - 1], " ".join(steps[_MAX_STEPS - 1 :])] if len(steps) > _MAX_STEPS else steps
+
+
+def _steps_of(value: Any, depth: int = 0) -> list[str]:
+    """Return the steps in a value of JSON: a list of texts or of objects with one, or the texts under numbers."""
+    if depth > _MAX_DEPTH:
+        return []
+    if isinstance(value, list):
+        return [text for item in value if (text := _text_of(item))]
+    if not isinstance(value, Mapping):
+        return []
+    if value and all(map(_NUMBERED_KEY.fullmatch, map(str, value))):
+        return _steps_of(list(value.values()), depth + 1)
+    return next(filter(None, (_steps_of(inner, depth + 1) for inner in value.values())), [])
+
+
+def _text_of(item: Any) -> str:
+    parts = item.values() if isinstance(item, Mapping) else [item]
+    return ": ".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
+
+
+def _items(reply: str) -> list[str]:
+    """Return the numbered lines of a reply, each with the bullets below it; the bullets if no line has a number."""
+    items, bullets = list[str](), list[str]()
+    for line in reply.splitlines():
+        if match := _NUMBERED.match(line):
+            items.append(match[1] or match[2])
+        elif match := _BULLET.match(line):
+            bullets.append(match[1])
+            if items:
+                items[-1] += f" {match[1]}"
+    return [item.replace("**", "") for item in items or bullets]
 
 
 def _with_schema(model: Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:

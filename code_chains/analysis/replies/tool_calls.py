@@ -11,7 +11,7 @@ from typing import Any
 
 from code_chains.analysis.replies.syntax import Syntax, computes
 
-_START = re.compile(r"""\{\s*["']|\[\s*\{""")
+_START = re.compile(r"""\{\s*["'\d]|\[\s*[{"']""")
 _PYTHON_TOOL = re.compile(r"python|code|exec|repl|interpreter|jupyter|\brun", re.IGNORECASE)
 _OTHER_TOOL = re.compile(r"bash|shell|sql|search|final|command|javascript", re.IGNORECASE)
 _NAMES = ("name", "tool", "tool_name", "action", "recipient_name")
@@ -33,6 +33,11 @@ _MAX_STARTS, _MAX_DEPTH, _MAX_CHARS = 20, 6, 100_000
 
 def calls_in(text: str) -> Iterator[str]:
     """Yield the code of each tool call, outermost first, that stands in text as JSON or as a literal of Python."""
+    yield from filter(None, map(code_in_call, values_in(text)))
+
+
+def values_in(text: str) -> Iterator[Any]:
+    """Yield the objects and lists, outermost first, that stand in text as JSON or as literals of Python."""
     end = count = 0
     for start in _START.finditer(text):
         if start.start() < end:
@@ -41,9 +46,7 @@ def calls_in(text: str) -> Iterator[str]:
         if count > _MAX_STARTS:
             return
         value, end = _decode(text, start.start())
-        code = code_in_call(value)
-        if code:
-            yield code
+        yield value
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
