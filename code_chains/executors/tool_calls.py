@@ -215,8 +215,8 @@ class ToolCalls(Generic[T]):
                 with _refusing_what_fails(pending.request.name):
                     reason = rejection(decide, copy.deepcopy(pending.request), _REJECTED)
                 _accept(reason)
-            self._set_deadline(pending)
             request = pending.request
+            self._set_deadline(pending)
             return self._succeeded(pending, self.toolbox.call(request.name, dict(request.arguments)))
         except BaseException as error:  # Invariant: a tool that raises SystemExit ends nothing but its call.
             raise self._failed(pending, error) from error
@@ -229,8 +229,8 @@ class ToolCalls(Generic[T]):
                 with _refusing_what_fails(pending.request.name):
                     reason = await arejection(decide, copy.deepcopy(pending.request), _REJECTED)
                 _accept(reason)
-            self._set_deadline(pending)
             request = pending.request
+            self._set_deadline(pending)
             returned = await self.toolbox.acall(request.name, dict(request.arguments))
             return self._succeeded(pending, returned)
         except asyncio.CancelledError:
@@ -283,6 +283,8 @@ class ToolCalls(Generic[T]):
 
     def _set_deadline(self, pending: PendingCall) -> None:
         """Start the clock of a call, once it is approved."""
+        if pending.is_settled:  # It was given up while somebody decided on it.
+            raise ToolCallError("It was cancelled.", "cancelled")
         now = time.monotonic()
         pending.seconds = max(0.0, min(self._seconds, self._guard.deadline - now))
         pending.deadline = now + pending.seconds
@@ -326,6 +328,8 @@ class ToolCalls(Generic[T]):
             self._working.discard(id(pending))
             seconds = now - pending.started
             pending.record = replace(pending.record, status=status, summary=summary, seconds=seconds)
+            # Invariant: a record is kept, and no arguments, which may be megabytes for each of a thousand calls.
+            pending.request = replace(pending.request, arguments={})
 
 
 @contextlib.contextmanager

@@ -72,6 +72,8 @@ def read_call(data: bytes, max_bytes: int) -> Any:
     """
     from code_chains.executors.guest.tools import BYTES_PER_ITEM
 
+    if len(data) > max_bytes:
+        raise ValueError(f"{len(data):,} bytes, of which {max_bytes:,} are allowed")
     return parse(data, max_bytes // BYTES_PER_ITEM, _finite)
 
 

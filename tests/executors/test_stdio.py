@@ -222,7 +222,7 @@ READY = framed({"id": 0, "done": {"guidance": "hello."}})
         (says(b"hello, world, how are you"), "cannot be read"),
         (says(HEADER.pack(0, 2, 0) + b"[]"), "cannot be read"),
         (says(b"\xff" * HEADER.size), "cannot be read"),
-        (says(HEADER.pack(0, 256, 0) + b"{"), "it ended"),
+        (says(HEADER.pack(0, 256, 0) + b"{"), "it ended|can be written"),
         (says(HEADER.pack(0, 2 << 20, 0)), "bytes at once"),
         (says(READY[:20], then="time.sleep(60)"), "not ready after"),
         (says(READY), "it ended|can be written"),
@@ -270,9 +270,8 @@ FORGED: dict[str, dict[str, Any]] = {
     "a path above": {"files": [["../../x", 0]]},
     "an absolute path": {"files": [["/x", 0]]},
     "escapes in a name": {"files": [["a\n\x1b[31mb", 0]]},
-    "a long name": {"files": [["x" * 5000, 0], ["/".join("x" * 500), 0]]},
+    "a long name": {"files": [["x" * 5000, 0], ["/".join("x" * 500), 1]]},
     "a display of another kind": {"displays": [["text/html\r\nX: y", 0], ["image/png", 0]]},
-    "many files": {"files": [[f"{number}.txt", 0] for number in range(2000)]},
     "no number": {"seconds": float("nan"), "peak": -5},
     "a long output": {"stdout": 3, "stderr": 3},
     "a level": {
@@ -288,6 +287,8 @@ FORGED: dict[str, dict[str, Any]] = {
 
 
 MALFORMED: dict[str, dict[str, Any]] = {
+    "one blob for many files": {"files": [[f"{number}.txt", 0] for number in range(2)]},
+    "many files": {"files": [[f"{number}.txt", number] for number in range(101)]},
     "data that is not there": {"files": [["a.txt", 7]]},
     "a text that is not there": {"stdout": 7},
     "another type": {"stdout": "1"},
@@ -342,6 +343,22 @@ def test_a_server_that_writes_without_an_end_is_given_up(part: bytes) -> None:
         pytest.raises(ExecutorError, match=r"without an end|nobody asked for"),
     ):
         executor.run("1")
+
+
+def test_a_server_that_answers_and_reads_nothing_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stdio_connection, "MAX_UNREAD_S", 1.0)
+    answers = tmp_path / "answers"
+    answers.write_bytes(b"".join(framed({"id": number, "done": [GOOD]}, *DATA[:3]) for number in range(1, 5)))
+    serving = f"\nwhile True: time.sleep(0.2); os.write(1, open({str(answers)!r}, 'rb').read())"
+    with StdioExecutor(says(READY, then=serving), limits=LIMITS) as executor:
+        large, started = {"a.bin": bytes(1 << 20)}, time.monotonic()
+        for _ in range(4):
+            assert executor.run("1", files=large).stdout == "1\n"
+        with pytest.raises(ExecutorError, match="read nothing"):
+            executor.run("1", files=large)
+        assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize("forged", MALFORMED.values(), ids=MALFORMED)

@@ -29,6 +29,8 @@ END_TIMEOUT_S = 5.0
 MAX_GUIDANCE_CHARS = 20_000
 MAX_MESSAGE_BYTES = 1 << 20
 """JSON of a message; what takes more room is data."""
+MAX_UNREAD_S = 60.0
+"""Seconds for which a server may leave requests unread while others wait."""
 MAX_UPLOADS = 4
 """Requests with their files that wait at a time until the server takes them."""
 MAX_UNASKED, PART_BYTES = 10_000, 1 << 20
@@ -158,6 +160,7 @@ class Connection:
     def __init__(self, command: list[str], limits: Limits) -> None:
         self._command, self._pid = command, os.getpid()
         self._tool_bytes, self._max_calls = limits.tool_message_bytes, limits.tool_concurrency
+        self._output_bytes = limits.output_bytes
         self._max_data = limits.artifacts_bytes + 8 * limits.output_bytes + self._tool_bytes + (1 << 20)
         self._unasked = 0
         self._uploads = threading.Semaphore(MAX_UPLOADS)
@@ -234,6 +237,8 @@ class Connection:
             InputError: The request is invalid.
         """
         while not self._uploads.acquire(timeout=_CHECK_INTERVAL_S):
+            if time.monotonic() - self._writer.written_at > MAX_UNREAD_S:
+                self.fail(f"it has read nothing for {MAX_UNREAD_S:.0f} seconds")
             if self._reason or request.is_done():
                 return
         try:
@@ -335,7 +340,7 @@ class Connection:
             raise TypeError("no object")
         blobs = divide(message, data)
         if "part" in message:
-            request.add(blobs.text(message["part"]))
+            request.add(blobs.text(message["part"], self._output_bytes))
         elif "call" in message:
             self._begin(request, message, blobs)
         else:

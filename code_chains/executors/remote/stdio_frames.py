@@ -11,6 +11,7 @@ import json
 import queue
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,6 +23,10 @@ Json = dict[str, Any]
 HEADER = struct.Struct("!QIQ")
 MAX_QUEUED, MAX_QUEUED_BYTES = 10_000, 256 << 20
 """Messages that wait to be written, and what they hold besides uploads: whoever leaves more unread is gone."""
+
+
+PIECE_BYTES = 1 << 20
+"""Bytes that are written at once, each a sign that the other side reads."""
 
 
 class Blobs(list[bytes]):
@@ -36,9 +41,9 @@ class Blobs(list[bytes]):
         """Add a text, without half characters, which nothing can print; return its number."""
         return self.add(text.encode(errors="replace"))
 
-    def text(self, number: int) -> str:
-        """Return the text that has a number."""
-        return self[number].decode(errors="replace")
+    def text(self, number: int, most: int) -> str:
+        """Return the text that has a number, of which some more than `most` characters are read."""
+        return self[number][: 4 * most + 4].decode(errors="replace")
 
 
 def frame(message: Json, blobs: Sequence[bytes] = ()) -> list[bytes]:
@@ -72,6 +77,9 @@ class Writer:
     Args:
         stream: Where frames go.
         fail: Called once with a reason if the other side takes no more.
+
+    Attributes:
+        written_at: Monotonic time at which the other side last took something.
     """
 
     def __init__(self, stream: BinaryIO | Any, fail: Callable[[str], object]) -> None:
@@ -80,6 +88,7 @@ class Writer:
             queue.SimpleQueue()
         )
         self._lock, self._bytes = threading.Lock(), 0
+        self.written_at: float = time.monotonic()
         self._thread = threading.Thread(target=self._write, daemon=True, name="code-chains-writer")
         self._thread.start()
 
@@ -117,8 +126,10 @@ class Writer:
                 message, blobs, written = item
                 try:
                     for part in frame(message, blobs):
-                        self._stream.write(part)
-                    self._stream.flush()
+                        for start in range(0, len(part), PIECE_BYTES):
+                            self._stream.write(part[start : start + PIECE_BYTES])
+                            self._stream.flush()
+                            self.written_at = time.monotonic()
                 finally:
                     written()
         except (OSError, ValueError) as error:

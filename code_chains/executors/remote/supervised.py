@@ -18,7 +18,7 @@ from code_chains.executors.guest.wire import MAX_FRAME_BYTES
 from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.outcomes import RunOutcome, counted, limit_reached, reported_outcome
 from code_chains.executors.remote.stdio_frames import Blobs
-from code_chains.executors.sandbox.artifacts import MAX_DEPTH, ArtifactCollector
+from code_chains.executors.sandbox.artifacts import MAX_DEPTH, MAX_FILES, ArtifactCollector
 from code_chains.records import Artifact, ErrorReport, Execution, Isolation, signal_name
 from code_chains.records.printable import printable
 from code_chains.records.runs import PROBED, Level, Status
@@ -102,7 +102,12 @@ def claimed_execution(claimed: Mapping[str, Any], blobs: Blobs, limits: Limits) 
     Raises:
         KeyError, TypeError, ValueError, AttributeError, IndexError: It is malformed.
     """
-    report = {**claimed, **{name: blobs.text(claimed[name]) for name in _TEXTS if claimed[name] is not None}}
+    most = max(limits.output_bytes, MAX_RESULT_BYTES)
+    texts = {name: blobs.text(claimed[name], most) for name in _TEXTS if claimed[name] is not None}
+    report = {**claimed, **texts}
+    numbers = [number for _, number in claimed["files"] if number is not None]
+    if len(set(numbers)) < len(numbers) or len(numbers) > MAX_FILES:
+        raise ValueError("the same data for several files, or too many")
     outcome = reported_outcome(report, get_args(Status))
     if outcome is None:
         raise ValueError("no outcome")
