@@ -578,6 +578,16 @@ def test_a_classic_memory_is_the_one_that_the_application_holds(kind: Any, optio
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
+def test_a_classic_memory_holds_the_conversation_of_one_session() -> None:
+    memory = ConversationBufferMemory(memory_key="history")
+    chain = create_code_chain(ScriptedModel(lambda messages: "print(15)"), memory=memory, interpret=False)
+    for _ in range(2):
+        chain.invoke({"query": "What is 3 * 5?", "session_id": "alice"})
+    with pytest.raises(InputError, match="another session_id"):
+        chain.invoke({"query": "What did I ask?", "session_id": "bob"})
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
 def test_a_classic_memory_under_another_name_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="memory_key"):
         prompts_of({}, memory=ConversationBufferMemory(memory_key="past"))

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_classic.base_memory import BaseMemory
+from pydantic import PrivateAttr
+
+from code_chains.errors import InputError
 
 
 class ClassicMemory(BaseMemory):
@@ -18,6 +21,7 @@ class ClassicMemory(BaseMemory):
 
     memory: BaseMemory
     answer_key: str
+    _session_id: object = PrivateAttr(None)
 
     @property
     def memory_variables(self) -> list[str]:
@@ -49,6 +53,14 @@ class ClassicMemory(BaseMemory):
         await self.memory.aclear()
 
     def _asked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        # Invariant: it holds one conversation, so that nobody is shown what another one said.
+        session_id = inputs.get("session_id")
+        if session_id is not None and self._session_id not in (None, session_id):
+            raise InputError(
+                f"The {type(self.memory).__name__} holds the conversation of another session_id."
+                " Use memory=ConversationMemory(…), which keeps them apart, or a chain for each."
+            )
+        self._session_id = session_id if self._session_id is None else self._session_id
         return self._keyed("input", inputs, "query")
 
     def _answered(self, outputs: Mapping[str, Any]) -> dict[str, Any]:

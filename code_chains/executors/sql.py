@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, time, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from code_chains.executors.sql_program import DATABASES, READERS, WORKBOOKS
 from code_chains.executors.values import VALUE_TYPE, check_json_variables, check_variables, pack_value
 from code_chains.executors.waiting import Blocking, Operation
 from code_chains.records import Artifact, DisplayData, ErrorReport, Execution
+from code_chains.records.printable import strip_control_chars
 from code_chains.temporary import process_folder
 
 PROGRAM_FILE = Path(__file__).with_name("sql_program.py")
@@ -38,6 +39,8 @@ MAX_ALIGNED_CHARS = 40
 """Columns are aligned up to this width."""
 MAX_MESSAGE_CHARS, MAX_SCHEMA_CHARS = 2000, 8000
 MAX_SHOWN_CHARS = 200
+MAX_NAMES_CHARS = 4_000_000
+"""Characters of the names of columns in a value, which has them in each row."""
 
 
 class QueryExecutor(Executor):
@@ -83,7 +86,11 @@ class QueryExecutor(Executor):
             execution = yield from self._executor.operation_of(inner)
         finally:
             prepared.__exit__(None, None, None)
-        return sql_execution(execution, self.limits.output_bytes, return_value=program.return_value)
+        translate = partial(
+            sql_execution, execution, self.limits.output_bytes, return_value=program.return_value
+        )
+        translated: Execution = yield Blocking(translate)  # Many rows take long.
+        return translated
 
     def _inner(self, request: Mapping[str, Any], files: Mapping[str, Path]) -> Program:
         """Return the program with a request."""
@@ -144,7 +151,8 @@ class SqlExecutor(QueryExecutor):
     guidance = (
         "Write SQL in DuckDB's dialect that only reads: SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE. Steps go into WITH;"
         " of several statements the last one's rows are shown. Each file is a table named after it without its ending,"
-        " e.g. `sales.csv` is `sales`, with _ for every character that is no letter or digit; a database has its own"
+        " e.g. `sales.csv` is `sales`, with _ for every character that is no letter or digit, and behind a reserved word"
+        " (`table.csv` is `table_`); a database has its own"
         " tables, and a workbook of several sheets one for each, e.g. `book_sheet`. Each variable is a table"
         " of its name; a value that is not a list of records is in its column `value`."
     )
@@ -185,7 +193,9 @@ class SqlExecutor(QueryExecutor):
         for _, file, definition, *rows in outcome["tables"]:
             lines = [f"  {definition}", *(f"    {row}" for row in rows)]
             texts.setdefault(file, [f"- file `{file}`"]).extend(lines)
-        return {file: "\n".join(lines)[:MAX_SCHEMA_CHARS] for file, lines in texts.items()}
+        return {
+            file: strip_control_chars("\n".join(lines)[:MAX_SCHEMA_CHARS]) for file, lines in texts.items()
+        }
 
 
 def _is_frame(value: object) -> bool:
@@ -200,7 +210,17 @@ def _table_name(name: str) -> str:
             f"The file {name!r} is not a table that SQL can read. Pass one of {', '.join(SUFFIXES)}."
         )
     table = re.sub(r"\W", "_", stem)
-    return f"_{table}" if table[0].isdigit() else table
+    # A reserved word, such as table or order, would need quotation marks in each statement.
+    return f"_{table}" if table[0].isdigit() else f"{table}_" if table.lower() in _reserved() else table
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    import duckdb
+
+    query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+    with duckdb.connect(":memory:") as database:
+        return frozenset(name for (name,) in database.execute(query).fetchall())
 
 
 def _as_parquet(name: str, frame: object, folder: Path) -> Path:
@@ -340,7 +360,9 @@ def with_table(execution: Execution, found: Rows, max_bytes: int, *, return_valu
         text += "\n(0 rows)"
     if found.has_more:
         text += f"\n… and more rows than these {len(found.rows)}"
-    views = (DisplayData(VALUE_TYPE, json.dumps(pack_value("value", found.value()))),) if return_value else ()
+    is_short = len(found.rows) * sum(map(len, found.columns)) <= MAX_NAMES_CHARS
+    wants_value = return_value and is_short
+    views = (DisplayData(VALUE_TYPE, json.dumps(pack_value("value", found.value()))),) if wants_value else ()
     return dataclasses.replace(
         execution, result=text, artifacts=(artifact,), display_data=views, truncated=found.has_more
     )

@@ -16,6 +16,7 @@ import json
 import math
 import os
 import re
+import shutil
 import sqlite3
 import sys
 import tempfile
@@ -34,6 +35,7 @@ READERS = {
 """Functions of DuckDB by the ending of a file."""
 DATABASES = ("db", "sqlite", "sqlite3", "duckdb")
 WORKBOOKS = ("xlsx", "xlsm")
+PATTERN = re.compile(r"[*?\[]")
 MAX_BYTES, MAX_CELL_CHARS, MAX_THREADS = 64 << 20, 100, 4
 SQLITE_MAGIC = b"SQLite format 3\0"
 SQLITE_READS = {
@@ -43,7 +45,7 @@ SQLITE_READS = {
     sqlite3.SQLITE_RECURSIVE,
 }
 SQLITE_TABLES = """
-SELECT name, sql, '' FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1
+SELECT name, sql, '' FROM sqlite_master WHERE type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY 1
 """
 DUCKDB_TABLES = """
 SELECT table_name, sql FROM duckdb_tables() WHERE database_name = $name AND schema_name = 'main'
@@ -142,13 +144,16 @@ def of_duckdb(request: Json) -> Json:
         database.execute(f"SET {memory}; SET temp_directory = ''; SET threads = {threads}")
         for table, value in request["values"].items():
             create(database, "TABLE", table, table_of(value))
-        plain = [os.path.abspath(path) for _, path in request["files"] if ending(path) in READERS]
-        database.execute("SET allowed_paths = $paths", {"paths": plain})
+        sources = {path: plain_name(number, path) for number, (_, path) in enumerate(request["files"])}
+        database.execute("SET allowed_paths = $paths", {"paths": [*sources.values()]})
         made: dict[str, list[str]] = {}
+        # Defaults, checks and categories hold values.
+        hides = request.get("samples") == 0
         for number, (table, path) in enumerate(request["files"]):
             originals: dict[str, str] = {}
             if ending(path) in READERS:
-                create(database, "VIEW", table, f"{READERS[ending(path)]}({text(os.path.abspath(path))})")
+                read = f"{READERS[ending(path)]}({text(sources[path])}, hive_partitioning = false)"
+                create(database, "VIEW", table, read)
             elif ending(path) in WORKBOOKS:
                 load_workbook(database, table, path)
             elif is_sqlite(path):
@@ -156,14 +161,24 @@ def of_duckdb(request: Json) -> Json:
             else:
                 wanted = [] if "samples" in request else request["tables"]
                 originals = attach(database, f"file{number}", path, wanted)
+                originals = {} if hides else originals
             for name in set(names(database)).difference(made):
-                made[name] = [path, originals.get(name) or definition(database, name)]
+                made[name] = [path, originals.get(name) or definition(database, name, hides)]
         for lock in DUCKDB_LOCKS:
             database.execute(f"SET {lock}")
         if "samples" in request:
             found = [(name, sql, path) for name, (path, sql) in sorted(made.items())]
             return described(database.execute, found, request)
         return answer(database, request)
+
+
+def plain_name(number: int, path: str) -> str:
+    """Return a path whose name DuckDB does not take for a pattern, to which a file is copied if need be."""
+    if ending(path) not in READERS or not PATTERN.search(path):
+        return os.path.abspath(path)
+    folder = tempfile.mkdtemp()
+    suffix = ".gz" if path.lower().endswith(".gz") else ""
+    return shutil.copyfile(path, os.path.join(folder, f"file{number}.{ending(path)}{suffix}"))
 
 
 def answer(database: Any, request: Json) -> Json:
@@ -205,12 +220,11 @@ def names(database: Any) -> list[str]:
     return [name for (name,) in database.execute("SHOW TABLES").fetchall()]
 
 
-def definition(database: Any, table: str) -> str:
-    """Return the names and types of a table's columns."""
+def definition(database: Any, table: str, hides: bool) -> str:
+    """Return the names and types of a table's columns, without the values of categories where these are hidden."""
     columns = database.execute(f"DESCRIBE {quoted(table)}").fetchall()
-    return (
-        f"CREATE TABLE {quoted(table)} ({', '.join(f'{quoted(name)} {kind}' for name, kind, *_ in columns)})"
-    )
+    columns = [(name, kind.partition("(")[0] if hides else kind) for name, kind, *_ in columns]
+    return f"CREATE TABLE {quoted(table)} ({', '.join(f'{quoted(name)} {kind}' for name, kind in columns)})"
 
 
 def attach(database: Any, name: str, path: str, tables: list[str]) -> dict[str, str]:
@@ -233,9 +247,15 @@ def attach(database: Any, name: str, path: str, tables: list[str]) -> dict[str, 
 def load_sqlite(database: Any, path: str) -> None:
     """Copy the tables and views of a file of SQLite; columns of dates and times are these if all their values are."""
     with closing(opened(path)) as source:
+        source.text_factory = lambda data: data.decode(errors="replace")
         for table, *_ in source.execute(SQLITE_TABLES).fetchall():
-            cursor = source.execute(f"SELECT * FROM {quoted(table)}")  # noqa: S608
-            load_rows(database, table, [column[0] for column in cursor.description], cursor)
+            try:
+                cursor = source.execute(f"SELECT * FROM {quoted(table)}")  # noqa: S608
+                load_rows(database, table, [column[0] for column in cursor.description], cursor)
+            except sqlite3.Error as error:  # Such as a view of a table that is gone.
+                kind = f"SELECT 'cannot be read: {type(error).__name__}' AS problem"
+                create(database, "VIEW", table, f"({kind})")
+                continue
             for _, column, declared, *_ in source.execute(f"PRAGMA table_info({quoted(table)})").fetchall():
                 if "DATE" in declared.upper() or "TIME" in declared.upper():
                     convert_times(database, quoted(table), quoted(column))
@@ -243,7 +263,9 @@ def load_sqlite(database: Any, path: str) -> None:
 
 def convert_times(database: Any, table: str, column: str) -> None:
     """Give a column of text the type of the dates or times that it holds."""
-    facts = f"bool_and(TRY_CAST({column} AS TIMESTAMP) IS NOT NULL), bool_and(length({column}) = 10)"
+    # What has an offset from UTC is no local time.
+    is_time = f"TRY_CAST({column} AS TIMESTAMP) IS NOT NULL AND NOT regexp_matches({column}, '(Z|[+-]\\d\\d:?\\d\\d)$')"
+    facts = f"bool_and({is_time}), bool_and(length({column}) = 10)"
     try:
         query = f"SELECT {facts} FROM {table} WHERE {column} IS NOT NULL"  # noqa: S608
         are_times, are_dates = database.execute(query).fetchone()

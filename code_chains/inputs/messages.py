@@ -17,6 +17,7 @@ from langchain_core.prompt_values import PromptValue
 from code_chains.errors import InputError
 
 _MESSAGES = "messages"
+_MAX_NAME_CHARS = 100
 _NOT_MESSAGES = (ValueError, TypeError, KeyError, NotImplementedError, AttributeError)
 
 
@@ -72,21 +73,22 @@ def transcript(messages: Sequence[BaseMessage]) -> str:
     """Return what messages say, each after the name of who said it, or after the role that it has."""
     # Indented, so that no line of a message looks like another turn.
     lines = (get_buffer_string([one]).replace("\n", "\n  ") for one in messages)
-    named = zip(messages, lines, strict=True)
-    return "\n".join(f"{one.name}:{line.partition(':')[2]}" if one.name else line for one, line in named)
+    names = (" ".join(str(one.name or "").split())[:_MAX_NAME_CHARS] for one in messages)
+    pairs = zip(names, lines, strict=True)
+    return "\n".join(f"{name}:{line.partition(':')[2]}" if name else line for name, line in pairs)
 
 
 def _place_of_question(messages: list[BaseMessage]) -> int:
-    """Return the place of the last message of the user: the one who spoke first, or who speaks after an answer.
+    """Return the place of the last message of the user: of the one who spoke first.
 
-    Others of a graph speak under names of their own before an answer is given.
+    Others of a graph speak under names of their own. Where all have names, another one who speaks after an answer is a user.
     """
     humans = [number for number, message in enumerate(messages) if isinstance(message, HumanMessage)]
     if not humans:
         return len(messages) - 1
     place = [number for number in humans if messages[number].name == messages[humans[0]].name][-1]
     later = [number for number in humans if any(map(_is_answer, messages[place + 1 : number]))]
-    return later[0] if later else place
+    return later[0] if later and messages[place].name else place
 
 
 def _is_answer(message: BaseMessage) -> bool:

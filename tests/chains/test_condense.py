@@ -144,6 +144,7 @@ def test_a_retriever_that_is_down_costs_a_note(sandbox: SandboxExecutor) -> None
 # -- messages of others --------------------------------------------------------------------------------------------------
 
 QUESTION = HumanMessage("Is 42 even?")
+OF_BO = HumanMessage("Hi", name="bo")
 QUESTION_OF_ANN = HumanMessage("Is 7 odd?", name="ann")
 REPORT = HumanMessage("found: 42 is 2 * 21", name="researcher")
 HANDOVER = AIMessage("", tool_calls=[{"name": "to_coder", "args": {}, "id": "1"}])
@@ -155,8 +156,9 @@ HANDOVER = AIMessage("", tool_calls=[{"name": "to_coder", "args": {}, "id": "1"}
         ([QUESTION], "Is 42 even?", 0, ""),
         ([QUESTION, REPORT], "Is 42 even?", 0, "found: 42 is 2 * 21"),
         ([QUESTION_OF_ANN, REPORT], "Is 7 odd?", 0, "found: 42 is 2 * 21"),
-        ([HumanMessage("Hi"), AIMessage("Hello"), QUESTION_OF_ANN], "Is 7 odd?", 2, ""),
-        ([HumanMessage("Hi"), AIMessage("Hello"), QUESTION_OF_ANN, REPORT], "Is 7 odd?", 2, "found: 42"),
+        ([OF_BO, AIMessage("Hello"), QUESTION_OF_ANN], "Is 7 odd?", 2, ""),
+        ([OF_BO, AIMessage("Hello"), QUESTION_OF_ANN, REPORT], "Is 7 odd?", 2, "found: 42"),
+        ([QUESTION, AIMessage("Let me ask."), REPORT], "Is 42 even?", 0, "found: 42"),
         ([QUESTION, AIMessage("It is.", name="critic")], "Is 42 even?", 0, "It is."),
         (
             [QUESTION, HANDOVER, ToolMessage("Over to you.", tool_call_id="1")],

@@ -135,6 +135,50 @@ def test_tables_of_several_files_are_joined(sql: SqlExecutor, shops: dict[str, P
     assert sql.run(joined, files=shops).output == "n\n-\n2"
 
 
+def test_the_name_of_a_file_is_no_pattern(sql: SqlExecutor) -> None:
+    files = {"data[1].csv": b"x\n1\n", "data1.csv": b"x\n100\n", "p=3/a.csv": b"x\n5\n"}
+    assert sql.run("SELECT sum(x) AS s FROM data_1_", files=files).output.splitlines()[-1] == "1"
+    assert sql.run("FROM a", files=files).output == "x\n-\n5"
+
+
+def test_a_file_with_the_name_of_a_reserved_word_can_be_read(sql: SqlExecutor) -> None:
+    assert sql.run("SELECT sum(x) AS s FROM table_", files={"table.csv": b"x\n4\n"}).output == "s\n-\n4"
+
+
+def test_a_table_that_cannot_be_read_leaves_the_others(sql: SqlExecutor, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as lite:
+        lite.executescript(
+            "CREATE TABLE t(a); INSERT INTO t VALUES (7); CREATE TABLE g(b); CREATE VIEW v AS SELECT b FROM g"
+        )
+        lite.executescript(
+            "DROP TABLE g; CREATE TABLE sqliteX(c); INSERT INTO sqliteX VALUES (CAST(x'ff41' AS TEXT))"
+        )
+    files = {"a.db": tmp_path / "a.db"}
+    assert sql.run("SELECT a, c FROM t, sqliteX", files=files).output.splitlines()[-1] == "7 | �A"
+    assert "cannot be read" in sql.run("FROM v", files=files).output
+
+
+def test_times_with_an_offset_stay_as_they_are(sql: SqlExecutor, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as lite:
+        lite.executescript("CREATE TABLE t(at DATETIME); INSERT INTO t VALUES ('2024-01-02T00:30:00+02:00')")
+    assert "+02:00" in sql.run("FROM t", files={"a.db": tmp_path / "a.db"}).output
+
+
+def test_schemas_alone_hold_no_values_of_defaults_and_categories(sql: SqlExecutor, tmp_path: Path) -> None:
+    with closing(duckdb.connect(str(tmp_path / "b.duckdb"))) as duck:
+        duck.execute("CREATE TYPE mood AS ENUM ('secret1', 'b')")
+        duck.execute("CREATE TABLE t (m mood, n TEXT DEFAULT 'secret2' CHECK (n != 'secret3'))")
+    files = {"b.duckdb": tmp_path / "b.duckdb"}
+    assert "secret" not in str(sql.describe_files(files, 0))
+    assert "secret2" in str(sql.describe_files(files, 1))
+
+
+def test_long_names_of_columns_are_not_repeated_in_a_value(sql: SqlExecutor) -> None:
+    data = ("a," + "x" * 100_000 + "\n" + "1,2\n" * 100).encode()
+    done = sql.run("SELECT * FROM h", files={"h.csv": data}, return_value=True)
+    assert (done.ok, done.display_data) == (True, ())
+
+
 def test_two_tables_of_one_name_are_an_input_error(sql: SqlExecutor, shops: dict[str, Path]) -> None:
     with pytest.raises(InputError, match="Two tables would be called 'lite'"):
         sql.run("FROM lite", files=shops, variables={"Lite": [1]})

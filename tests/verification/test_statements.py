@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -89,6 +90,15 @@ def test_a_result_without_a_value_is_asked_again(output: str) -> None:
 @pytest.mark.parametrize("statement", ["SELECT 1 FROM", "SELECT 1 -- " + "x" * 20_000, "(" * 5000])
 def test_what_cannot_be_read_is_not_analysed(statement: str) -> None:
     assert verdict_of("?", statement) == ("unverified", "provenance")
+
+
+@pytest.mark.parametrize(
+    "statement", ["SELECT a" + " + 55.5" * 900 + " FROM t", "SELECT a" + " * 1.5" * 900 + " FROM t"]
+)
+def test_a_long_expression_is_read_in_linear_time(statement: str) -> None:
+    started = time.process_time()
+    verdict_of("?", statement)
+    assert time.process_time() - started < 2
 
 
 def test_without_sqlglot_nothing_is_analysed(monkeypatch: pytest.MonkeyPatch) -> None:

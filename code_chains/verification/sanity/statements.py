@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from code_chains.records import NOT_ANALYSED, Verdict
@@ -13,8 +14,8 @@ from code_chains.verification.provenance.own_numbers import is_own, is_share
 if TYPE_CHECKING:
     from code_chains.verification.sanity.verdict import Outcome
 
-MAX_CHARS = 20_000
-"""Longer statements are not analysed, as reading them takes long."""
+MAX_CHARS, MAX_NODES = 20_000, 2000
+"""Longer statements, and those of more parts, are not analysed, as reading them takes long."""
 _DIALECTS = ("duckdb", "postgres", "mysql", "tsql")
 """Tried one after the other; quotation marks differ."""
 _NOTHING = (
@@ -34,12 +35,12 @@ def statement_verdict(outcome: Outcome) -> Verdict | None:
     if _shows_nothing(outcome.output):
         return Verdict("failed", "checks", _NOTHING)
     statement = _parsed(outcome.code)
-    if statement is None:
+    if statement is None or sum(1 for _ in islice(statement.walk(), MAX_NODES + 1)) > MAX_NODES:
         return NOT_ANALYSED
-    if made_up := list(_written_down(statement, outcome)):
+    if made_up := list(islice(_written_down(statement, outcome), _MAX_SHOWN)):
         reason = f"The statement writes down {_listed(made_up)}, which is neither computed from the data nor given."
         return Verdict("failed", "provenance", reason)
-    if assumed := list(_assumed(statement, outcome)):
+    if assumed := list(islice(_assumed(statement, outcome), _MAX_SHOWN)):
         reason = f"The statement assumes {_listed(assumed)}, which was not given."
         return Verdict("unverified", "provenance", reason)
     return None
@@ -112,6 +113,18 @@ def _reads(column: Any) -> bool:
     return column.find(*reading) is not None
 
 
+def _reading_parts(statement: Any) -> set[int]:
+    """Return the parts of a statement that depend on columns, by their identities, in one walk."""
+    from sqlglot import exp
+
+    found = set[int]()
+    for node in statement.find_all(exp.Column, exp.Star):
+        while node is not None and id(node) not in found:
+            found.add(id(node))
+            node = node.parent
+    return found
+
+
 def _own_numbers(node: Any, outcome: Outcome) -> Iterator[float]:
     from sqlglot import exp
 
@@ -132,10 +145,11 @@ def _assumed(statement: Any, outcome: Outcome) -> Iterator[str]:
     """Yield comparisons, products and sums of what is read with a number that was not given."""
     from sqlglot import exp
 
+    reading = _reading_parts(statement)
     for node in statement.find_all(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Mul, exp.Add, exp.Sub):
         for side, other in ((node.left, node.right), (node.right, node.left)):
             number = _number(side)
-            if number is None or mantissa(number) == 1 or not _reads(other):
+            if number is None or mantissa(number) == 1 or id(other) not in reading:
                 continue
             is_factor = isinstance(node, exp.Mul) and is_share(number, outcome.given)
             if is_factor or is_own(number, outcome.given):
