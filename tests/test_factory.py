@@ -567,12 +567,12 @@ def test_a_classic_memory_is_the_one_that_the_application_holds(kind: Any, optio
         seen.append(str(messages))
         return "print(15)" if asks_for_code(messages) else "It is 15."
 
-    chain = create_code_chain(ScriptedModel(reply), memory=memory)
-    chain.invoke("What is 3 * 5?")
-    assert "15" in str(memory.buffer)
-    memory.clear()
-    seen.clear()
-    chain.invoke("And 2 * 8?")
+    with create_code_chain(ScriptedModel(reply), memory=memory) as chain:
+        chain.invoke("What is 3 * 5?")
+        assert "15" in str(memory.buffer)
+        memory.clear()
+        seen.clear()
+        chain.invoke("And 2 * 8?")
     assert "3 * 5" not in seen[0]
     assert "15" not in seen[0]
 
@@ -580,11 +580,12 @@ def test_a_classic_memory_is_the_one_that_the_application_holds(kind: Any, optio
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
 def test_a_classic_memory_holds_the_conversation_of_one_session() -> None:
     memory = ConversationBufferMemory(memory_key="history")
-    chain = create_code_chain(ScriptedModel(lambda messages: "print(15)"), memory=memory, interpret=False)
-    for _ in range(2):
-        chain.invoke({"query": "What is 3 * 5?", "session_id": "alice"})
-    with pytest.raises(InputError, match="another session_id"):
-        chain.invoke({"query": "What did I ask?", "session_id": "bob"})
+    model = ScriptedModel(lambda messages: "print(15)")
+    with create_code_chain(model, memory=memory, interpret=False) as chain:
+        for _ in range(2):
+            chain.invoke({"query": "What is 3 * 5?", "session_id": "alice"})
+        with pytest.raises(InputError, match="another session_id"):
+            chain.invoke({"query": "What did I ask?", "session_id": "bob"})
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
