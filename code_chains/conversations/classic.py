@@ -53,8 +53,8 @@ class ClassicMemory(BaseMemory):
         await self.memory.aclear()
 
     def _asked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        # Invariant: it holds one conversation, so that nobody is shown what another one said.
-        session_id = inputs.get("session_id")
+        # Invariant: LangChain's hold one conversation, so that nobody is shown what another one said.
+        session_id = inputs.get("session_id") if hasattr(self.memory, "input_key") else None
         if session_id is not None and self._session_id not in (None, session_id):
             raise InputError(
                 f"The {type(self.memory).__name__} holds the conversation of another session_id."
