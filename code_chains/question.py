@@ -38,8 +38,9 @@ _USER_CODE_QUERY = "Run this program of mine."
 
 def session_of(configurable: Mapping[str, Any]) -> State:
     """Return the session that a config names: ours, or the thread of LangGraph, which may be any object with a name."""
-    thread = configurable.get("thread_id")
-    session = configurable.get("session_id", None if thread is None else str(thread))
+    thread, session = configurable.get("thread_id"), configurable.get("session_id")
+    if session is None and thread is not None:  # A server may send the other name with None.
+        session = str(thread)
     return {} if session is None else {"session_id": session}
 
 

@@ -278,7 +278,7 @@ def from_json(data: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: A known key holds something else than it should.
     """
     texts = {
-        key: json.dumps(value, default=as_json) for key, value in data.items()
+        key: json.dumps(value, default=_plain) for key, value in data.items()
     }  # Some of it may be records already.
     return {key: _state_adapter(key).validate_json(text) for key, text in texts.items()}
 

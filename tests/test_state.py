@@ -18,6 +18,7 @@ from code_chains.state import (
     Usage,
     Verdict,
     as_json,
+    from_json,
 )
 
 VERDICT = Verdict("failed", "none", "why")
@@ -41,6 +42,15 @@ def test_an_execution_survives_json(stdout: str, result: str | None, data: bytes
     artifacts = (Artifact.of("a.png", "image/png", data),)
     done = Execution("error", stdout, "", result, error, artifacts, isolation=isolation)
     assert Execution.from_json(done.to_json()) == done
+
+
+def test_a_record_is_read_that_holds_records_already() -> None:
+    attempt = RECORDS[2]
+    half_read = {
+        **attempt.to_dict(),
+        "verdict": VERDICT,
+    }  # As a checkpoint that knows some of the types has it.
+    assert from_json({"attempts": [half_read]})["attempts"] == [attempt]
 
 
 def test_a_forged_record_is_refused() -> None:

@@ -81,6 +81,17 @@ def test_sessions_and_schemas_work_by_the_new_names() -> None:
     assert chain.get_output_schema().model_fields["text"].annotation is str
 
 
+@pytest.mark.parametrize("other", [{}, {"session_id": None, "chat_history": None}])
+def test_a_thread_of_the_inputs_is_a_session_also_where_a_server_sends_all_names(
+    other: dict[str, Any],
+) -> None:
+    chain = answered()
+    for query in ("How long?", "And then?"):
+        chain.invoke({"query": query, "thread_id": "ann", **other})
+    assert len(chain.turns("ann")) == 2
+    assert {"chat_history", "thread_id"} <= chain.get_input_schema().model_fields.keys()
+
+
 @pytest.mark.parametrize(
     "names", [{"nonsense": "x"}, {"answer": "x", "verdict": "x"}, {"query": "files"}, {"answer": ""}]
 )
