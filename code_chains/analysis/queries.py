@@ -49,12 +49,11 @@ def read_only(sql: str, dialect: str, tables: Collection[str] = ()) -> Query:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # Its warnings would show statements.
     known = _DIALECTS.get(dialect, dialect)
     if known not in sqlglot.Dialect.classes:
         known = ""  # sqlglot's own, which is close to standard SQL.
     try:
-        statements = [each for each in sqlglot.parse(sql, read=known) if each is not None]
+        statements = parsed(sql, known)
         if len(statements) != 1:
             return Query(refusal=f"there are {len(statements)} statements; write a single one")
         [statement] = statements
@@ -66,6 +65,22 @@ def read_only(sql: str, dialect: str, tables: Collection[str] = ()) -> Query:
         return Query(refusal=refused) if refused else Query(statement.sql(dialect=known, comments=False))
     except (SqlglotError, RecursionError, ValueError) as error:
         return Query(refusal=f"it is no SQL that can be checked ({str(error).splitlines()[0]})")
+
+
+def parsed(sql: str, dialect: str) -> list[Any]:
+    """Return the syntax trees of statements.
+
+    Args:
+        sql: The statements.
+        dialect: sqlglot's name of the dialect.
+
+    Raises:
+        SqlglotError, RecursionError, ValueError: They cannot be read.
+    """
+    import sqlglot
+
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # Its warnings would show statements.
+    return [each for each in sqlglot.parse(sql, read=dialect) if each is not None]
 
 
 def _refusal(node: Any) -> str:

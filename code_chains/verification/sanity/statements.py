@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from code_chains.analysis.queries import parsed
 from code_chains.records import NOT_ANALYSED, Verdict
 from code_chains.verification.numbers import mantissa
 from code_chains.verification.provenance.given import written_numbers
@@ -56,16 +58,12 @@ def _shows_nothing(output: str) -> bool:
 def _parsed(code: str) -> Any:
     """Return the last of the statements, whose rows are shown; None if it cannot be read."""
     try:
-        import sqlglot
         from sqlglot.errors import SqlglotError
     except ImportError:
         return None
     for dialect in _DIALECTS if len(code) <= MAX_CHARS else ():
-        try:
-            statements = [each for each in sqlglot.parse(code, read=dialect) if each is not None]
-        except (SqlglotError, RecursionError, ValueError):
-            continue
-        return statements[-1] if statements else None
+        with suppress(SqlglotError, ImportError, RecursionError, ValueError):
+            return next(reversed(parsed(code, dialect)), None)
     return None
 
 
@@ -73,9 +71,23 @@ def _written_down(statement: Any, outcome: Outcome) -> Iterator[str]:
     """Yield what a column of a result shows without reading anything, though it was not given."""
     from sqlglot import exp
 
+    # A column of these kinds depends on rows, or on anything but its text.
+    reading = _parts_with(
+        statement,
+        *(
+            exp.Column,
+            exp.Star,
+            exp.Subquery,
+            exp.Select,
+            exp.AggFunc,
+            exp.Window,
+            exp.Anonymous,
+            exp.Parameter,
+        ),
+    )
     for select in statement.find_all(exp.Select):
         columns = [column.unalias() for column in select.expressions]
-        constant = [column for column in columns if not _reads(column)]
+        constant = [column for column in columns if id(column) not in reading]
         # A text beside what is read is a label.
         counted = constant if len(constant) == len(columns) else []
         for column in constant:
@@ -96,29 +108,10 @@ def _written_down(statement: Any, outcome: Outcome) -> Iterator[str]:
             yield case.sql()
 
 
-def _reads(column: Any) -> bool:
-    """Return whether a column of a result depends on rows, or on anything but its text."""
-    from sqlglot import exp
-
-    reading = (
-        exp.Column,
-        exp.Star,
-        exp.Subquery,
-        exp.Select,
-        exp.AggFunc,
-        exp.Window,
-        exp.Anonymous,
-        exp.Parameter,
-    )
-    return column.find(*reading) is not None
-
-
-def _reading_parts(statement: Any) -> set[int]:
-    """Return the parts of a statement that depend on columns, by their identities, in one walk."""
-    from sqlglot import exp
-
+def _parts_with(statement: Any, *kinds: type) -> set[int]:
+    """Return the parts of a statement that have a part of some kinds, or are one, by their identities, in one walk."""
     found = set[int]()
-    for node in statement.find_all(exp.Column, exp.Star):
+    for node in statement.find_all(*kinds):
         while node is not None and id(node) not in found:
             found.add(id(node))
             node = node.parent
@@ -145,7 +138,7 @@ def _assumed(statement: Any, outcome: Outcome) -> Iterator[str]:
     """Yield comparisons, products and sums of what is read with a number that was not given."""
     from sqlglot import exp
 
-    reading = _reading_parts(statement)
+    reading = _parts_with(statement, exp.Column, exp.Star)
     for node in statement.find_all(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Mul, exp.Add, exp.Sub):
         for side, other in ((node.left, node.right), (node.right, node.left)):
             number = _number(side)
