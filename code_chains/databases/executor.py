@@ -91,8 +91,6 @@ class DatabaseExecutor(QueryExecutor):
         128
     """
 
-    language = "sql"
-
     def __init__(
         self,
         database: str | Path | Engine | SQLDatabase,

@@ -146,30 +146,37 @@ def of_duckdb(request: Json) -> Json:
             create(database, "TABLE", table, table_of(value))
         sources = {path: plain_name(number, path) for number, (_, path) in enumerate(request["files"])}
         database.execute("SET allowed_paths = $paths", {"paths": [*sources.values()]})
-        made: dict[str, list[str]] = {}
-        # Defaults, checks and categories hold values.
-        hides = request.get("samples") == 0
+        found = list[tuple[str, str, str]]()
+        known = set[str]()
         for number, (table, path) in enumerate(request["files"]):
-            originals: dict[str, str] = {}
-            if ending(path) in READERS:
-                read = f"{READERS[ending(path)]}({text(sources[path])}, hive_partitioning = false)"
-                create(database, "VIEW", table, read)
-            elif ending(path) in WORKBOOKS:
-                load_workbook(database, table, path)
-            elif is_sqlite(path):
-                load_sqlite(database, path)
-            else:
-                wanted = [] if "samples" in request else request["tables"]
-                originals = attach(database, f"file{number}", path, wanted)
-                originals = {} if hides else originals
-            for name in set(names(database)).difference(made):
-                made[name] = [path, originals.get(name) or definition(database, name, hides)]
+            originals = load(database, number, table, path, sources[path], request)
+            if "samples" in request:
+                made = set(names(database)) - known
+                found += [
+                    (name, originals.get(name) or definition(database, name, request), path) for name in made
+                ]
+                known |= made
         for lock in DUCKDB_LOCKS:
             database.execute(f"SET {lock}")
         if "samples" in request:
-            found = [(name, sql, path) for name, (path, sql) in sorted(made.items())]
-            return described(database.execute, found, request)
+            return described(database.execute, sorted(found), request)
         return answer(database, request)
+
+
+def load(database: Any, number: int, table: str, path: str, source: str, request: Json) -> dict[str, str]:
+    """Make the tables of a file; return the definitions that it has of them itself."""
+    if ending(path) in READERS:
+        read = f"{READERS[ending(path)]}({text(source)}, hive_partitioning = false)"
+        create(database, "VIEW", table, read)
+    elif ending(path) in WORKBOOKS:
+        load_workbook(database, table, path)
+    elif is_sqlite(path):
+        load_sqlite(database, path)
+    else:
+        originals = attach(database, f"file{number}", path, [] if "samples" in request else request["tables"])
+        # Defaults, checks and categories hold values.
+        return originals if request.get("samples") else {}
+    return {}
 
 
 def plain_name(number: int, path: str) -> str:
@@ -220,10 +227,10 @@ def names(database: Any) -> list[str]:
     return [name for (name,) in database.execute("SHOW TABLES").fetchall()]
 
 
-def definition(database: Any, table: str, hides: bool) -> str:
-    """Return the names and types of a table's columns, without the values of categories where these are hidden."""
+def definition(database: Any, table: str, request: Json) -> str:
+    """Return the names and types of a table's columns, without the values of categories if no data is shown."""
     columns = database.execute(f"DESCRIBE {quoted(table)}").fetchall()
-    columns = [(name, kind.partition("(")[0] if hides else kind) for name, kind, *_ in columns]
+    columns = [(name, kind if request["samples"] else kind.partition("(")[0]) for name, kind, *_ in columns]
     return f"CREATE TABLE {quoted(table)} ({', '.join(f'{quoted(name)} {kind}' for name, kind in columns)})"
 
 
