@@ -17,7 +17,7 @@ from code_chains import errors
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import MAX_SECONDS, Limits
-from code_chains.executors.remote.stdio_frames import HEADER, Blobs, Json, Writer, divide
+from code_chains.executors.remote.stdio_frames import HEADER, PIECE_BYTES, Blobs, Json, Writer, divide
 from code_chains.executors.remote.supervised import MAX_REPORT_ITEMS
 from code_chains.executors.tool_calls import PendingCall, ToolCallError, ToolCalls
 from code_chains.executors.tools import read_call
@@ -33,8 +33,8 @@ MAX_UNREAD_S = 60.0
 """Seconds for which a server may leave requests unread while others wait."""
 MAX_UPLOADS = 4
 """Requests with their files that wait at a time until the server takes them."""
-MAX_UNASKED, PART_BYTES = 10_000, 1 << 20
-"""Frames one after the other that belong to no request, and bytes that are read at once."""
+MAX_UNASKED = 10_000
+"""Frames one after the other that belong to no request."""
 MAX_EXCESS_CHARS, MIN_PART_CHARS = 64 << 20, 1000
 """Output beyond the limit at which a run is given up, and what each part of it counts as at least."""
 _CHECK_INTERVAL_S = 0.2
@@ -312,7 +312,7 @@ class Connection:
         """Read so many bytes; each part of them is a sign of life, as a link may be slow."""
         parts = []
         while size:
-            parts.append(stream.read(min(size, PART_BYTES)))
+            parts.append(stream.read(min(size, PIECE_BYTES)))
             if not parts[-1]:
                 raise EOFError
             size -= len(parts[-1])

@@ -26,7 +26,7 @@ MAX_QUEUED, MAX_QUEUED_BYTES = 10_000, 256 << 20
 
 
 PIECE_BYTES = 1 << 20
-"""Bytes that are written at once, each a sign that the other side reads."""
+"""Bytes that are read or written at once, each a sign of life of the other side."""
 
 
 class Blobs(list[bytes]):
