@@ -86,9 +86,10 @@ def _place_of_question(messages: list[BaseMessage]) -> int:
     humans = [number for number, message in enumerate(messages) if isinstance(message, HumanMessage)]
     if not humans:
         return len(messages) - 1
-    place = [number for number in humans if messages[number].name == messages[humans[0]].name][-1]
-    later = [number for number in humans if any(map(_is_answer, messages[place + 1 : number]))]
-    return later[0] if later and messages[place].name else place
+    if messages[humans[0]].name:
+        answered = max((number for number, message in enumerate(messages) if _is_answer(message)), default=-1)
+        humans = [number for number in humans if number > answered] or humans
+    return [number for number in humans if messages[number].name == messages[humans[0]].name][-1]
 
 
 def _is_answer(message: BaseMessage) -> bool:

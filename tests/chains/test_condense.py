@@ -158,6 +158,7 @@ HANDOVER = AIMessage("", tool_calls=[{"name": "to_coder", "args": {}, "id": "1"}
         ([QUESTION_OF_ANN, REPORT], "Is 7 odd?", 0, "found: 42 is 2 * 21"),
         ([OF_BO, AIMessage("Hello"), QUESTION_OF_ANN], "Is 7 odd?", 2, ""),
         ([OF_BO, AIMessage("Hello"), QUESTION_OF_ANN, REPORT], "Is 7 odd?", 2, "found: 42"),
+        ([OF_BO, AIMessage("Hello"), REPORT, AIMessage("So?"), QUESTION_OF_ANN], "Is 7 odd?", 4, ""),
         ([QUESTION, AIMessage("Let me ask."), REPORT], "Is 42 even?", 0, "found: 42"),
         ([QUESTION, AIMessage("It is.", name="critic")], "Is 42 even?", 0, "It is."),
         (
