@@ -181,7 +181,8 @@ def _assemble(settings: Settings) -> CodeChain:
     check_memory(settings.memory, data)
     executor = resolve_executor(settings.executor, settings.limits)
     toolbox = resolve_tools(settings.tools, executor)
-    validate = resolve_validate(settings.checks, executor, toolbox)
+    checks = as_validate(settings.checks)
+    validate = resolve_validate(checks, executor, toolbox)
     check_answer_type(settings.answer_type, executor)
     parts = Parts(
         settings.model,
@@ -190,7 +191,7 @@ def _assemble(settings: Settings) -> CodeChain:
         toolbox,
         settings.verify,
         generate_options=prompts.options("generate"),
-        sanity_checks=executor.language in ("python", "sql") and bool(as_validate(settings.checks).checks),
+        sanity_checks=executor.language in ("python", "sql") and bool(checks.checks),
         schema_only=data.schema_only,
         words=prompts.words,
         starts_model=not settings.cache,  # A cached answer needs no weights.

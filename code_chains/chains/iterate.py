@@ -209,10 +209,8 @@ class IterateChain(StreamingChain):
         cell |= yield Invoke(self.validate_cell, cell, config)
         cell |= yield Invoke(self.execute, cell, config, select_live)
         execution: Execution = cell["execution"]
-        codes = [
-            cell["code"],
-            *(one.code for one in progress.cells),
-        ]  # A function of an earlier one may answer.
+        # A function of an earlier cell may answer.
+        codes = [cell["code"], *(one.code for one in progress.cells)]
         if execution.ok and any("final_answer" in code for code in codes):
             probe = yield Invoke(self.execute, {**values, "code": _PROBE, "problems": []}, config)
             if probe["execution"].ok:
