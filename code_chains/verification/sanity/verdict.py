@@ -26,7 +26,6 @@ from code_chains.verification.sanity.failure_reports import (
     sums_nothing,
 )
 from code_chains.verification.sanity.formats import broken_format
-from code_chains.verification.sanity.statements import statement_verdict
 
 _MAX_SOURCE_CHARS = 50_000
 _MAX_ITEMS = 10_000
@@ -59,7 +58,11 @@ def sanity_verdict(values: Mapping[str, Any], code: str, language: str = "python
         language: Its language, `python` or `sql`.
     """
     try:
-        return statement_verdict(Outcome(values, code)) if language == "sql" else _verdict(values, code)
+        if language == "sql":
+            from code_chains.verification.sanity.statements import statement_verdict
+
+            return statement_verdict(Outcome(values, code))
+        return _verdict(values, code)
     except RecursionError:  # Expressions that are nested very deeply.
         return NOT_ANALYSED
 
