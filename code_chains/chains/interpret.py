@@ -13,6 +13,7 @@ from pydantic import Field
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.replies.extraction import as_program, reply_text
+from code_chains.analysis.replies.text import CLOSES_THOUGHT, MAX_TAG_CHARS, OPENS_THOUGHT
 from code_chains.analysis.work import is_too_large
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Analyse, Config, Flow, RunFunction, State
@@ -154,47 +155,41 @@ _SCALAR = re.compile(r"\bnp\.(bool|str|u?int|float|longdouble)\w*\(([^()\n]*)\)"
 """How NumPy 2 shows a number within a list or a dict."""
 
 
-_THINK = "<think>"
+_BEGINS_TAG = re.compile(rf"[<◁\[][/|\w:]{{0,{MAX_TAG_CHARS}}}")
 
 
 class _ThoughtStripper:
-    """Strips a `<think>` block from the beginning of a reply while it streams.
+    """Strips thoughts from the beginning of a reply while it streams.
 
     Attributes:
-        answer: The text after the block so far.
+        answer: The text after them so far.
     """
 
     def __init__(self) -> None:
         self.answer = ""
         self._held = ""
-        self._is_within = self._is_past = False
+        self._is_within = False
 
     def __call__(self, chunk: object) -> dict[str, str]:
         text = reply_text(chunk)
         if not self.answer:
-            text = self._without_thoughts(text)
+            text = self._without_thoughts(self._held + text)
         self.answer += text
         return {"answer": text}
 
     def _without_thoughts(self, text: str) -> str:
         """Return what is no thought. Invariant: of thoughts only the end is kept, where the closing tag may have begun."""
-        text, self._held = self._held + text, ""
-        if not (self._is_within or self._is_past):
-            begin = text.lstrip()[: len(_THINK)].lower()
-            self._is_within = begin == _THINK
-            if _THINK.startswith(begin) and not self._is_within:
-                self._held = text
-                return ""
-            self._is_past = not self._is_within
-            if self._is_past:
-                return text
+        text, self._held = text.lstrip(), ""
+        if opened := OPENS_THOUGHT.match(text):
+            self._is_within, text = True, text[opened.end() :]
+        if closed := CLOSES_THOUGHT.search(text):
+            self._is_within = False
+            return self._without_thoughts(text[closed.end() :])
         if self._is_within:
-            _, end, rest = text.partition("</think>")
-            if not end:
-                self._held = text[-len("</think>") :]
-                return ""
-            self._is_within, self._is_past, text = False, True, rest
-        return text.lstrip()
+            self._held, text = text[-MAX_TAG_CHARS:], ""
+        elif _BEGINS_TAG.fullmatch(text):
+            self._held, text = text, ""
+        return text
 
 
 def format_outcome(values: Mapping[str, Any]) -> str:

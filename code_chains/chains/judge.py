@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import model_validator
 
+from code_chains.analysis.replies.text import without_thoughts
 from code_chains.chains.opinion import OpinionChain
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Verdict
@@ -61,7 +62,6 @@ _CONTRADICTIONS = {
     ),
 }
 """Words that contradict the verdict before them."""
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
 _BILLIONS = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,2})?)b(?![a-z0-9])", re.IGNORECASE)
 _MIN_JUDGE_BILLIONS = 7.0
 """Parameters below which a model is no judge: one with 1.5 billion accepted 4 of 5 wrong programs."""
@@ -155,7 +155,7 @@ def read_judgement(reply: str) -> Verdict:
         >>> read_judgement("YES: it adds. So the program is wrong.").status
         'unverified'
     """
-    lines = _THINKING.sub("", reply).strip().splitlines()
+    lines = without_thoughts(reply).strip().splitlines()
     judgements: dict[str, str] = {}
     for line in lines:
         if match := _WORD.match(line):

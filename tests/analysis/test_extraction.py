@@ -40,6 +40,15 @@ REPLIES = {
         "<think>\n```python\nbad()\n```\n</think>\n```python\nprint(1)\n```",
         "print(1)",
     ),
+    "a thought in brackets": (
+        "[THINK]\n```python\nbad()\n```\n[/THINK]\n```python\nprint(1)\n```",
+        "print(1)",
+    ),
+    "a thought between tokens": (
+        "<|begin_of_thought|>\n```python\nbad()\n```\n<|end_of_thought|>\n```python\nprint(1)\n```",
+        "print(1)",
+    ),
+    "a list named like a tag": ("thinking = 1\nprint([thinking])", "thinking = 1\nprint([thinking])"),
     "an unclosed thought": ("<think>maybe ```python\nprint(1)\n```", ""),
     "doctest prompts": ("```python\n>>> x = 1\n>>> print(x)\n1\n```", "x = 1\nprint(x)"),
     "notebook magics": ("```python\n%matplotlib inline\n!pip install x\nprint(1)\n```", "print(1)"),
@@ -374,6 +383,9 @@ PARTS = {
         "2",
     ),
     "a line that stands in another one": (["|n = 1", "|m = n + 1\nn = 10\nprint(m, n)"], "2 10"),
+    "a new version of a line": (["The old one:|x = 1\nprint(x)", "The new one:|x = 2\nprint(x)"], "2"),
+    "a value that grows": (["|x = 1\nprint(x)", "|x += 1\nprint(x)"], "1\n2"),
+    "a loop over the same name": (["|for n in [1]:\n    print(n)", "|for n in [2]:\n    print(n)"], "2"),
     "a call of a definition": (["|def main():\n    print('ran')", "|main()"], "ran"),
     "a second part": (
         ["|print('mean', 1)", "The second part, with the correct rounding:|print('median', 2)"],

@@ -499,9 +499,18 @@ def test_a_number_that_the_program_did_not_print_does_not_stand_alone() -> None:
     assert told == "It is 16.\n\n(Program output: Sum: 15)"
 
 
-@pytest.mark.parametrize(
-    "thoughts", ["<think>\nIs it 16?\n</think>\n\n", "  <think>no end</think>", "<think>hm </think> \n\n"]
-)
+THOUGHTS = [
+    "<think>\nIs it 16?\n</think>\n\n",
+    "  <think>no end</think>",
+    "<think>hm </think> \n\n",
+    "[THINK]Is it 16?[/THINK]",
+    "<|START_THINKING|>Is it 16?<|END_THINKING|>",
+    "<seed:think>Is it 16?</seed:think>",
+    "<think><think>Is it 16?</think></think>",
+]
+
+
+@pytest.mark.parametrize("thoughts", THOUGHTS)
 def test_thoughts_are_not_told(thoughts: str) -> None:
     chain = InterpretChain(model=saying(f"{thoughts}It is 15."))
     state = {"query": "?", "output": "15"}

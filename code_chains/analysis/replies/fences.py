@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from code_chains.analysis.replies.repairs import patched, repair
-from code_chains.analysis.replies.syntax import Syntax, top_level_names, used_names
+from code_chains.analysis.replies.syntax import Syntax, top_level_names, top_level_variables, used_names
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -246,11 +246,17 @@ def _unindented(code: str) -> str:
 
 
 def _without_redefined(parts: Sequence[str], code: str) -> Sequence[str]:
-    """Leave all earlier parts out if code defines anew every function and class that they define."""
-    earlier = _definitions(parts)
-    return () if earlier and earlier <= _definitions([code]) else parts
+    """Leave earlier parts out if code makes anew each function and class of theirs, or each variable if they have none."""
+    if earlier := _definitions(parts):
+        return () if earlier <= _definitions([code]) else parts
+    earlier = _variables(parts)
+    return () if earlier and earlier <= _variables([code]) else parts
 
 
 def _definitions(programs: Iterable[str]) -> set[str]:
     """Return the names of the functions and classes of programs."""
     return set(chain.from_iterable(map(partial(top_level_names, definitions=True), programs)))
+
+
+def _variables(programs: Iterable[str]) -> set[str]:
+    return set(chain.from_iterable(map(top_level_variables, programs)))

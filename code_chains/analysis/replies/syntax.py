@@ -92,6 +92,25 @@ def top_level_names(code: str, *, definitions: bool = False) -> set[str]:
     return names
 
 
+def top_level_variables(code: str) -> set[str]:
+    """Return the names that a program assigns outside of functions; empty if it reads one of them before."""
+    tree, made = parse(code), set[str]()
+    others = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    simple = [node for node in (tree.body if tree else ()) if not isinstance(node, others)]
+    names = set[str]().union(*map(_bound, simple))
+    for node in simple:
+        bound = _bound(node)
+        read = {one.id for one in walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+        if isinstance(node, ast.AugAssign):
+            read |= bound
+        elif not isinstance(node, ast.Assign | ast.AnnAssign):  # A loop binds what its body reads.
+            read -= bound
+        if names & read - made:
+            return set()
+        made |= bound
+    return names
+
+
 def _bound(node: ast.AST) -> set[str]:
     names: set[str] = set()
     for child in walk(node):

@@ -6,10 +6,20 @@ import re
 from bisect import bisect
 
 _MAX_REPLY_CHARS = 200_000
-_THINK = re.compile(
-    r"^[ \t]*<(think|thinking|reasoning)>.*?(</\1>|\Z)|\A.*?^[ \t]*</think>|◁think▷.*?(◁/think▷|\Z)",
-    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+_KIND = r"[\w:]{0,20}(?:think|thought|reasoning|reflection|scratchpad)[\w:]{0,10}"
+_LOUD = r"[A-Z_]{0,20}(?:THINK|REASONING)[A-Z_]{0,10}"
+"""In brackets, where a list of Python has lower case."""
+OPENS_THOUGHT = re.compile(rf"(?i:[<◁](?!\|end)\|?{_KIND}\|?[>▷])|\[{_LOUD}\]")
+CLOSES_THOUGHT = re.compile(rf"(?i:[<◁](?:/|\|end_){_KIND}\|?[>▷])|\[/{_LOUD}\]")
+MAX_TAG_CHARS = 50
+_THOUGHT = re.compile(
+    rf"^[ \t]*(?:{OPENS_THOUGHT.pattern}).*?(?:{CLOSES_THOUGHT.pattern}|\Z)", re.DOTALL | re.MULTILINE
 )
+_CLOSED = re.compile(
+    rf"^[ \t]*(?:{CLOSES_THOUGHT.pattern})|(?:{CLOSES_THOUGHT.pattern})(?=[ \t]*(?:\n|`{{3}}|\Z))",
+    re.MULTILINE,
+)
+"""What ends a thought that the template of the chat has opened; within a line of a program it is part of that."""
 _CHANNEL = re.compile(r"<\|channel\|>([^<]*)(?:<\|constrain\|>[^<]*)?<\|message\|>")
 """The head of a message in the format of gpt-oss (Harmony)."""
 _HEADER = re.compile(
@@ -32,8 +42,14 @@ _QUOTES = "'\"`"
 def visible_text(reply: str) -> str:
     """Return the beginning of a reply, up to 200,000 characters, without thoughts and the heads of messages."""
     text = reply[:_MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n")
-    text = _HEADER.sub("", _THINK.sub("", _final_message(text)))
-    return text.lstrip("\ufeff")
+    return _HEADER.sub("", without_thoughts(_final_message(text))).lstrip("\ufeff")
+
+
+def without_thoughts(text: str) -> str:
+    """Return the text outside of thoughts in any notation; nothing of one that is never closed."""
+    text = _THOUGHT.sub("", text)
+    ends = [closed.end() for closed in _CLOSED.finditer(text)]
+    return text[ends[-1] :] if ends else text
 
 
 def _final_message(text: str) -> str:
