@@ -16,7 +16,7 @@ import click
 from benchmarks.answers import interval, table
 from benchmarks.corpora import read_corpus
 from benchmarks.everyday import DEVELOPMENT, UNSEEN
-from code_chains import AnswerabilityChain
+from code_chains.chains import AnswerabilityChain
 from code_chains.models import resolve_model
 
 UNANSWERABLE = (

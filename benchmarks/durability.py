@@ -23,7 +23,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_chains import CachedChain, ConversationMemory, SqliteStore, StreamingTransformChain, Verdict
+from code_chains import ConversationMemory, SqliteStore, Verdict
+from code_chains.chains import CachedChain, StreamingTransformChain
 
 PROCESSES = 4
 WRITES = 1000

@@ -27,7 +27,8 @@ from pathlib import Path
 import click
 
 from benchmarks.answers import table
-from code_chains import ProfileChain, Repair, SandboxExecutor, create_code_chain
+from code_chains import Repair, SandboxExecutor, create_code_chain
+from code_chains.chains import ProfileChain
 from code_chains.models import resolve_model
 from code_chains.records import Verdict
 from code_chains.verification.sanity.failure_reports import reported_failure

@@ -25,7 +25,8 @@ from unittest.mock import patch
 import click
 
 from benchmarks.answers import Outcome, ask, grouped, interval, logged, note, table
-from code_chains import RetrieveChain, SandboxExecutor, SnippetStore, create_code_chain
+from code_chains import SandboxExecutor, SnippetStore, create_code_chain
+from code_chains.chains import RetrieveChain
 from code_chains.models import resolve_model
 
 LIBRARIES = Path(__file__).parent / "libraries"

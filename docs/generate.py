@@ -52,51 +52,51 @@ def command_line() -> str:
 def all_chains() -> list[StreamingChain]:
     """Return an instance of each chain, in processing order."""
     executor = ScriptedExecutor(lambda code: "")
-    write = code_chains.GenerateChain(model=_MODEL)
-    attempt = code_chains.AttemptChain(
+    write = code_chains.chains.GenerateChain(model=_MODEL)
+    attempt = code_chains.chains.AttemptChain(
         chains=[
             write,
-            code_chains.ValidateChain(),
-            code_chains.ExecuteChain(executor),
-            code_chains.EvaluateChain(executor=executor),
+            code_chains.chains.ValidateChain(),
+            code_chains.chains.ExecuteChain(executor),
+            code_chains.chains.EvaluateChain(executor=executor),
         ],
         input_variables=["query"],
         output_variables=["code", "problems", "execution", "output", "verdict"],
     )
-    repair = code_chains.RepairChain(attempt=attempt)
-    iterate = code_chains.IterateChain(
+    repair = code_chains.chains.RepairChain(attempt=attempt)
+    iterate = code_chains.chains.IterateChain(
         write=write,
-        validate_cell=code_chains.ValidateChain(),
-        execute=code_chains.ExecuteChain(executor),
-        evaluate=code_chains.EvaluateChain(executor=executor),
+        validate_cell=code_chains.chains.ValidateChain(),
+        execute=code_chains.chains.ExecuteChain(executor),
+        evaluate=code_chains.chains.EvaluateChain(executor=executor),
         open_session=executor.session,
     )
-    escalate = code_chains.EscalateChain([("small", repair), ("large", repair)])
-    plan = code_chains.PlanChain(model=_MODEL)
+    escalate = code_chains.chains.EscalateChain([("small", repair), ("large", repair)])
+    plan = code_chains.chains.PlanChain(model=_MODEL)
     store = code_chains.SnippetStore()
     return [
-        code_chains.LanguageChain(),
-        code_chains.TranslateChain(model=_MODEL),
-        code_chains.RetrieveChain(store),
-        code_chains.ProfileChain(executor),
+        code_chains.chains.LanguageChain(),
+        code_chains.chains.TranslateChain(model=_MODEL),
+        code_chains.chains.RetrieveChain(store),
+        code_chains.chains.ProfileChain(executor),
         write,
-        code_chains.ValidateChain(),
-        code_chains.ExecuteChain(executor),
-        code_chains.EvaluateChain(executor=executor),
-        code_chains.JudgeChain(model=_MODEL),
-        code_chains.AnswerabilityChain(model=_MODEL),
-        code_chains.WriteTestsChain(model=_MODEL),
+        code_chains.chains.ValidateChain(),
+        code_chains.chains.ExecuteChain(executor),
+        code_chains.chains.EvaluateChain(executor=executor),
+        code_chains.chains.JudgeChain(model=_MODEL),
+        code_chains.chains.AnswerabilityChain(model=_MODEL),
+        code_chains.chains.WriteTestsChain(model=_MODEL),
         attempt,
-        code_chains.SampleChain(attempt=attempt),
+        code_chains.chains.SampleChain(attempt=attempt),
         repair,
         iterate,
         escalate,
         plan,
-        code_chains.StepsChain(solve=repair, plan=plan, open_session=executor.session),
-        code_chains.InterpretChain(model=_MODEL),
-        code_chains.LearnChain(store=store),
-        code_chains.CachedChain(
-            code_chains.InterpretChain(model=_MODEL),
+        code_chains.chains.StepsChain(solve=repair, plan=plan, open_session=executor.session),
+        code_chains.chains.InterpretChain(model=_MODEL),
+        code_chains.chains.LearnChain(store=store),
+        code_chains.chains.CachedChain(
+            code_chains.chains.InterpretChain(model=_MODEL),
             store=InMemoryByteStore(),
             version="1",
             should_cache=bool,

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import CodeFailedError, InputError, Repair, SandboxExecutor, ValidateChain, create_code_chain
+from code_chains import CodeFailedError, InputError, Repair, SandboxExecutor, create_code_chain
+from code_chains.chains import ValidateChain
 
 
 def main(model: str | BaseChatModel = "local") -> None:

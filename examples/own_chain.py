@@ -6,10 +6,10 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableLambda
 
-from code_chains import (
+from code_chains import SandboxExecutor
+from code_chains.chains import (
     ExecuteChain,
     GenerateChain,
-    SandboxExecutor,
     StreamingSequentialChain,
     StreamingTransformChain,
     ValidateChain,

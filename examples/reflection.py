@@ -4,13 +4,13 @@ import argparse
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import (
+from code_chains import SandboxExecutor
+from code_chains.chains import (
     AttemptChain,
     EvaluateChain,
     ExecuteChain,
     GenerateChain,
     RepairChain,
-    SandboxExecutor,
     ValidateChain,
 )
 from code_chains.models import resolve_model

@@ -6,14 +6,8 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import (
-    ExecuteChain,
-    GenerateChain,
-    Problem,
-    SandboxExecutor,
-    StreamingSequentialChain,
-    StreamingTransformChain,
-)
+from code_chains import Problem, SandboxExecutor
+from code_chains.chains import ExecuteChain, GenerateChain, StreamingSequentialChain, StreamingTransformChain
 from code_chains.models import for_code, resolve_model
 
 

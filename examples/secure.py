@@ -4,7 +4,8 @@ import argparse
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import ApprovalRequest, Limits, Repair, ValidateChain, create_code_chain
+from code_chains import Limits, Repair, create_code_chain
+from code_chains.chains import ApprovalRequest, ValidateChain
 
 TIGHT = Limits(seconds=3, memory="256M", processes=8, disk="1M", output="16K")
 

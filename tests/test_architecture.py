@@ -47,6 +47,11 @@ def test_every_public_name_is_there(name: str) -> None:
     assert getattr(code_chains, name).__name__ == name
 
 
+def test_the_top_has_few_names_and_no_stages() -> None:
+    assert len(code_chains.__all__) <= 45
+    assert {name for name in code_chains.__all__ if name.endswith("Chain")} == {"CodeChain"}
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         code_chains.no_such_name  # type: ignore[attr-defined]  # noqa: B018

@@ -20,7 +20,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from code_chains import Data, Language, Prompts, Repair, Snippets, Toolbox, ValidateChain, create_code_chain
+from code_chains import Data, Language, Prompts, Repair, Snippets, Toolbox, create_code_chain
+from code_chains.chains import ValidateChain
 from code_chains.chains.base import State, StreamingTransformChain
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain

@@ -25,10 +25,10 @@ from code_chains import (
     Snippets,
     Solver,
     Toolbox,
-    ValidateChain,
     Verdict,
     create_code_chain,
 )
+from code_chains.chains import ValidateChain
 from code_chains.chains.base import Chain, StreamingTransformChain
 from code_chains.chains.ranks import Rank
 from code_chains.errors import ConfigurationError

@@ -56,7 +56,8 @@ class GradeChain(StreamingChain):
         against: The hidden `tests`, or the visible `examples`, which cost nothing and reveal everything.
 
     Example:
-        >>> from code_chains import SandboxExecutor, read_lesson
+        >>> from code_chains import SandboxExecutor
+        >>> from code_chains.lessons import read_lesson
         >>> tests = "```python tests\n# Doubles numbers.\nassert double(2) == 4\n```"
         >>> lesson = read_lesson(f"---\ntitle: First steps\n---\n## Functions\n{tests}")
         >>> grade = GradeChain(lesson, SandboxExecutor(limits=lesson.limits))

@@ -30,8 +30,8 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from code_chains import ValidateChain
 from code_chains.agents import PythonMiddleware
+from code_chains.chains import ValidateChain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
 from code_chains.executors import MontyExecutor, SandboxExecutor
 from code_chains.state import from_json

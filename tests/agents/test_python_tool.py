@@ -13,7 +13,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 
-from code_chains import ConfigurationError, SandboxExecutor, ValidateChain, create_python_tool
+from code_chains import ConfigurationError, SandboxExecutor, create_python_tool
+from code_chains.chains import ValidateChain
 from code_chains.executors import MontyExecutor
 from code_chains.state import from_json
 from code_chains.testing import ScriptedModel

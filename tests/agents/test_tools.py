@@ -14,8 +14,9 @@ from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from code_chains import CodeChain, ExecuteChain, SandboxExecutor, create_code_chain, create_python_tool
+from code_chains import CodeChain, SandboxExecutor, create_code_chain, create_python_tool
 from code_chains.agents import PythonMiddleware
+from code_chains.chains import ExecuteChain
 from code_chains.errors import ConfigurationError
 from code_chains.state import from_json
 from code_chains.testing import ScriptedModel, asks_for_code

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyflakes.checker import Checker
 
-from code_chains import Repair, ValidateChain, create_code_chain
+from code_chains import Repair, create_code_chain
 from code_chains.analysis.checks import (
     POLICIES,
     as_advice,
@@ -31,6 +31,7 @@ from code_chains.analysis.checks import (
     security,
     shorter_than,
 )
+from code_chains.chains import ValidateChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import SandboxExecutor
 from code_chains.state import Problem

@@ -10,7 +10,6 @@ from pydantic import Field
 from code_chains import (
     Agreement,
     Answerability,
-    AnswerabilityChain,
     Budget,
     ConfigurationError,
     Escalate,
@@ -21,6 +20,7 @@ from code_chains import (
     Verdict,
     create_code_chain,
 )
+from code_chains.chains import AnswerabilityChain
 from code_chains.chains.ranks import UNCHECKED
 from code_chains.language.reasons import translate_reason
 from code_chains.testing import ScriptedModel

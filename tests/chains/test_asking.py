@@ -11,15 +11,8 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 from pydantic import BaseModel
 
-from code_chains import (
-    Budget,
-    GenerateChain,
-    InterpretChain,
-    Plan,
-    SandboxExecutor,
-    create_code_chain,
-    extract_code,
-)
+from code_chains import Budget, Plan, SandboxExecutor, create_code_chain, extract_code
+from code_chains.chains import GenerateChain, InterpretChain
 from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.state import ErrorReport, Execution
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code

@@ -29,8 +29,9 @@ from langchain_core.runnables import AddableDict, ConfigurableField
 from langchain_core.stores import BaseStore, InMemoryByteStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from code_chains import CachedChain, Judge, Repair, SqliteStore, StreamingTransformChain, create_code_chain
+from code_chains import Judge, Repair, SqliteStore, create_code_chain
 from code_chains.analysis.determinism import is_repeatable
+from code_chains.chains import CachedChain, StreamingTransformChain
 from code_chains.chains.cached import is_cacheable
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError

@@ -14,13 +14,13 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_openai import ChatOpenAI
 
-from code_chains import JudgeChain
 from code_chains.analysis.checks import no_calls
 from code_chains.chains import (
     EvaluateChain,
     ExecuteChain,
     GenerateChain,
     InterpretChain,
+    JudgeChain,
     RepairChain,
     StreamingChain,
     StreamingSequentialChain,

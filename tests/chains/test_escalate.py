@@ -9,16 +9,8 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from code_chains import (
-    Budget,
-    CodeChain,
-    Escalate,
-    EscalateChain,
-    Plan,
-    Repair,
-    ValidateChain,
-    create_code_chain,
-)
+from code_chains import Budget, CodeChain, Escalate, Plan, Repair, create_code_chain
+from code_chains.chains import EscalateChain, ValidateChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import SandboxExecutor
 from code_chains.parts import Parts

@@ -11,16 +11,8 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 
-from code_chains import (
-    Budget,
-    CodeChain,
-    ConfigurationError,
-    Data,
-    Iterate,
-    Plan,
-    ValidateChain,
-    create_code_chain,
-)
+from code_chains import Budget, CodeChain, ConfigurationError, Data, Iterate, Plan, create_code_chain
+from code_chains.chains import ValidateChain
 from code_chains.chains.iterate import is_open_ended
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedExecutor, ScriptedModel

@@ -12,7 +12,8 @@ from langchain_classic.chains import SequentialChain, SimpleSequentialChain
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 
-from code_chains import ExecuteChain, ValidateChain, create_code_chain
+from code_chains import create_code_chain
+from code_chains.chains import ExecuteChain, ValidateChain
 from code_chains.chains.base import StreamingSequentialChain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError, InputError

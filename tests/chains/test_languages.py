@@ -11,15 +11,8 @@ from string import Formatter
 import pytest
 from langchain_core.messages import BaseMessage
 
-from code_chains import (
-    GenerateChain,
-    InterpretChain,
-    Language,
-    LanguageChain,
-    Repair,
-    TranslateChain,
-    create_code_chain,
-)
+from code_chains import Language, Repair, create_code_chain
+from code_chains.chains import GenerateChain, InterpretChain, LanguageChain, TranslateChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import Limits
 from code_chains.language import LANGUAGES, detect_language

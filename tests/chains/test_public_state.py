@@ -18,19 +18,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from code_chains import (
-    Agreement,
-    EvaluateChain,
-    ExecuteChain,
-    GenerateChain,
-    InterpretChain,
-    Iterate,
-    Plan,
-    Repair,
-    SandboxExecutor,
-    ValidateChain,
-    create_code_chain,
-)
+from code_chains import Agreement, Iterate, Plan, Repair, SandboxExecutor, create_code_chain
+from code_chains.chains import EvaluateChain, ExecuteChain, GenerateChain, InterpretChain, ValidateChain
 from code_chains.chains.base import Chain
 from code_chains.errors import InputError
 from code_chains.state import CodeState, as_json

@@ -16,7 +16,8 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from markdown_it import MarkdownIt
 
-from code_chains import GenerateChain, LearnChain, RetrieveChain, Snippets, SnippetStore, create_code_chain
+from code_chains import Snippets, SnippetStore, create_code_chain
+from code_chains.chains import GenerateChain, LearnChain, RetrieveChain
 from code_chains.errors import ConfigurationError
 from code_chains.inputs import FencedText
 from code_chains.retrieval.curated import curated_snippets

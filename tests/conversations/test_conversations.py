@@ -15,13 +15,8 @@ from typing import Any, cast
 import pytest
 from langchain_core.messages import BaseMessage
 
-from code_chains import (
-    Repair,
-    SandboxExecutor,
-    StreamingSequentialChain,
-    StreamingTransformChain,
-    create_code_chain,
-)
+from code_chains import Repair, SandboxExecutor, create_code_chain
+from code_chains.chains import StreamingSequentialChain, StreamingTransformChain
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import Conversation, Conversations
 from code_chains.conversing import _NO_STATE

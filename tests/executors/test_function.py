@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from code_chains import ExecuteChain, create_code_chain
+from code_chains import create_code_chain
+from code_chains.chains import ExecuteChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.function import FunctionExecutor
 from code_chains.state import Execution

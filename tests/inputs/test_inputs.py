@@ -19,7 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains import ExecuteChain, create_code_chain
+from code_chains import create_code_chain
+from code_chains.chains import ExecuteChain
 from code_chains.errors import InputError
 from code_chains.executors import MontyExecutor, SandboxExecutor
 from code_chains.executors import inputs as files_module

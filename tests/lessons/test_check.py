@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from code_chains import SandboxExecutor, read_lesson
+from code_chains import SandboxExecutor
 from code_chains.apps.terminal.cli import cli
 from code_chains.errors import InputError
+from code_chains.lessons import read_lesson
 from code_chains.lessons.check import LessonCheck
 from code_chains.lessons.mutants import mutants
 from code_chains.lessons.release import TEMPLATE, release

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from code_chains import CodeChainsError, GradeChain, Lesson, SandboxExecutor, read_lesson
+from code_chains import CodeChainsError, SandboxExecutor
 from code_chains.errors import ConfigurationError
+from code_chains.lessons import GradeChain, Lesson, read_lesson
 from code_chains.state import Execution
 from code_chains.testing import ScriptedExecutor
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from code_chains import HintGate, SandboxExecutor, TutorChain, read_lesson
+from code_chains import SandboxExecutor
 from code_chains.errors import InputError
-from code_chains.lessons import gate
+from code_chains.lessons import HintGate, TutorChain, gate, read_lesson
 from code_chains.lessons.fragments import read_fragments
 from code_chains.lessons.hints import Hints
 from code_chains.lessons.running import Submission

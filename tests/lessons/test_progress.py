@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from langchain_core.stores import InMemoryByteStore
 
-from code_chains import InputError, Lesson, SqliteStore, read_lesson
-from code_chains.lessons import Progress
+from code_chains import InputError, SqliteStore
+from code_chains.lessons import Lesson, Progress, read_lesson
 from code_chains.lessons.progress import open_store
 
 TESTS = "```python tests\nassert f(1) == 2\n```\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.stores import InMemoryByteStore
 
-from code_chains import read_lesson
+from code_chains.lessons import read_lesson
 from code_chains.lessons.progress import Progress
 from code_chains.lessons.report import report
 

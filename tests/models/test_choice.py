@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from code_chains import ValidateChain
 from code_chains.apps.terminal.cli import cli
+from code_chains.chains import ValidateChain
 from code_chains.errors import ConfigurationError, WeightsError
 from code_chains.models import choice as module
 from code_chains.models import resolve_model

@@ -11,7 +11,8 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import BaseMessage
 
-from code_chains import RetrieveChain, SnippetStore, create_code_chain
+from code_chains import SnippetStore, create_code_chain
+from code_chains.chains import RetrieveChain
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.registry import resolve_executor
 from code_chains.retrieval import executed

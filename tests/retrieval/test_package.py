@@ -12,7 +12,8 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import BaseMessage
 
-from code_chains import RetrieveChain, SnippetStore, create_code_chain
+from code_chains import SnippetStore, create_code_chain
+from code_chains.chains import RetrieveChain
 from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
 from code_chains.retrieval.package import modules, read_package, reading

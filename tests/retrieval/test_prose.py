@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 from langchain_core.documents import Document
 
-from code_chains import RetrieveChain, SnippetStore
+from code_chains import SnippetStore
 from code_chains.apps.terminal.cli import cli
+from code_chains.chains import RetrieveChain
 from code_chains.retrieval.loaders import read_file, read_folder, unread_files
 
 REFUNDS = (

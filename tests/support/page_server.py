@@ -16,10 +16,11 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryByteStore
 
-from code_chains import Repair, SandboxExecutor, ValidateChain, create_code_chain
+from code_chains import Repair, SandboxExecutor, create_code_chain
 from code_chains.apps.page import PageApprover, approve, serve, server
 from code_chains.apps.page.history import open_memory
 from code_chains.apps.page.lessons import LessonShelf
+from code_chains.chains import ValidateChain
 from code_chains.errors import WeightsError
 from code_chains.executors import Limits
 from code_chains.testing import ScriptedModel, asks_for_code

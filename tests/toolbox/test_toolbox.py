@@ -17,7 +17,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, tool
 from pydantic import BaseModel
 
-from code_chains import ConfigurationError, ValidateChain
+from code_chains import ConfigurationError
+from code_chains.chains import ValidateChain
 from code_chains.toolbox import Toolbox
 from code_chains.toolbox.schemas import type_of_schema
 

@@ -17,13 +17,14 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
-from code_chains import Budget, Repair, SandboxExecutor, ValidateChain, create_code_chain
+from code_chains import Budget, Repair, SandboxExecutor, create_code_chain
 from code_chains.apps.page import PageApprover, approve
 from code_chains.apps.page.approval import Approval
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.sessions import PageSession
 from code_chains.apps.page.uploads import MAX_UPLOAD_BYTES, Uploads
+from code_chains.chains import ValidateChain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, IsolationError, OverloadedError
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
