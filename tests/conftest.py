@@ -64,6 +64,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " says so, the slowest first",
     )
     parser.addoption(
+        "--flakes",
+        type=Path,
+        metavar="FILE",
+        help="add the tests that pass, as they failed before beside others",
+    )
+    parser.addoption(
         "--slower-than",
         type=float,
         default=1.0,
@@ -124,9 +130,15 @@ LAYERS = {"attack", "contract", "host", "local_model", "rows", "slow", "soak"}
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    reports: dict[str, list[pytest.TestReport]] = terminalreporter.stats
+    if flakes := config.getoption("flakes"):
+        known = flakes.read_text(encoding="utf-8").splitlines() if flakes.exists() else []
+        passed = [report.nodeid for report in reports.get("passed", []) if report.when == "call"]
+        lines = sorted({*known, *passed})
+        flakes.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        terminalreporter.write_line(f"{len(lines) - len(known)} new tests pass alone only: see {flakes}")
     if folder := config.getoption("notes"):
         folder.mkdir(exist_ok=True)
-        reports: dict[str, list[pytest.TestReport]] = terminalreporter.stats
         skipped = {report.nodeid for report in reports.get("skipped", []) if "::" in report.nodeid}
         calls = [report for report in reports.get("passed", []) if report.when == "call"]
         unmarked = [call for call in calls if not LAYERS & set(call.keywords)]
