@@ -2,8 +2,25 @@ from typing import Any
 
 from ._version import __version__ as __version__
 from .analysis.replies.extraction import extract_code as extract_code
+from .assembly.code_chain import CodeChain as CodeChain
+from .assembly.factory import create_code_chain as create_code_chain
+from .assembly.python_tool import create_python_tool as create_python_tool
+from .assembly.settings import Data as Data
+from .assembly.settings import Language as Language
+from .assembly.settings import Prompts as Prompts
+from .assembly.settings import Snippets as Snippets
+from .assembly.solvers import Escalate as Escalate
+from .assembly.solvers import Iterate as Iterate
+from .assembly.solvers import Plan as Plan
+from .assembly.solvers import Repair as Repair
+from .assembly.solvers import Solver as Solver
+from .assembly.verifiers import Agreement as Agreement
+from .assembly.verifiers import Answerability as Answerability
+from .assembly.verifiers import Calibrated as Calibrated
+from .assembly.verifiers import GeneratedTests as GeneratedTests
+from .assembly.verifiers import Judge as Judge
+from .assembly.verifiers import Verifier as Verifier
 from .callbacks.budget import Budget as Budget
-from .code_chain import CodeChain as CodeChain
 from .conversations.memory import ConversationMemory as ConversationMemory
 from .errors import BudgetError as BudgetError
 from .errors import CodeChainsError as CodeChainsError
@@ -19,19 +36,8 @@ from .evaluation import evaluate as evaluate
 from .executors import Limits as Limits
 from .executors import SandboxExecutor as SandboxExecutor
 from .executors.approval import ToolRequest as ToolRequest
-from .factory import create_code_chain as create_code_chain
 from .language import detect_language as detect_language
-from .python_tool import create_python_tool as create_python_tool
 from .retrieval.store import SnippetStore as SnippetStore
-from .settings import Data as Data
-from .settings import Language as Language
-from .settings import Prompts as Prompts
-from .settings import Snippets as Snippets
-from .solvers import Escalate as Escalate
-from .solvers import Iterate as Iterate
-from .solvers import Plan as Plan
-from .solvers import Repair as Repair
-from .solvers import Solver as Solver
 from .state import CodeFailedError as CodeFailedError
 from .state import Execution as Execution
 from .state import Problem as Problem
@@ -39,12 +45,6 @@ from .state import Turn as Turn
 from .state import Verdict as Verdict
 from .storage.sqlite import SqliteStore as SqliteStore
 from .toolbox import Toolbox as Toolbox
-from .verifiers import Agreement as Agreement
-from .verifiers import Answerability as Answerability
-from .verifiers import Calibrated as Calibrated
-from .verifiers import GeneratedTests as GeneratedTests
-from .verifiers import Judge as Judge
-from .verifiers import Verifier as Verifier
 
 __all__: list[str]
 

@@ -32,7 +32,7 @@ MODULES = sorted(
     and not (sys.platform == "win32" and module.name.startswith(PROGRAMS))
 )
 SOURCES = sorted((ROOT / "code_chains").rglob("*.py"))
-KEEPS_STATE = "code_chains.python_tool"
+KEEPS_STATE = "code_chains.assembly.python_tool"
 """The module whose example needs a session."""
 
 

@@ -15,7 +15,8 @@ from langchain_core.tools import BaseTool
 
 from code_chains.agents.sessions import INVOCATION, ThreadProgramChain, ThreadSessions
 from code_chains.analysis.checks import Check
-from code_chains.arguments import resolve_tools, resolve_validate
+from code_chains.assembly.arguments import resolve_tools, resolve_validate
+from code_chains.assembly.python_tool import Given
 from code_chains.chains import ValidateChain
 from code_chains.chains.execute import user_code_chains
 from code_chains.chains.tools import ProgramArguments, describe_program_tool
@@ -23,7 +24,6 @@ from code_chains.errors import ConfigurationError, check_int
 from code_chains.executors import Executor, SandboxExecutor
 from code_chains.executors.inputs import files_on_disk
 from code_chains.executors.runner import Closing
-from code_chains.python_tool import Given
 from code_chains.toolbox import Toolbox, check_tool_name
 
 MAX_SESSIONS = 8

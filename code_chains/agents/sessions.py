@@ -14,6 +14,8 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import ensure_config
 
 from code_chains.analysis.replies.extraction import as_program
+from code_chains.assembly.python_tool import Given, given_to
+from code_chains.assembly.question import session_of
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingSequentialChain
 from code_chains.chains.tools import format_execution
 from code_chains.conversations.sessions import Conversations
@@ -21,8 +23,6 @@ from code_chains.errors import ExecutorError, InputError, SessionError
 from code_chains.executors import Executor
 from code_chains.executors.base import Session
 from code_chains.executors.inputs import files_on_disk
-from code_chains.python_tool import Given, given_to
-from code_chains.question import session_of
 from code_chains.state import ErrorReport, Execution, Verdict
 
 INVOCATION = "python_invocation"

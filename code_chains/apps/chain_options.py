@@ -15,9 +15,9 @@ import click
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
+    from code_chains.assembly.code_chain import CodeChain
     from code_chains.callbacks.budget import Budget
     from code_chains.chains.validate import Approve
-    from code_chains.code_chain import CodeChain
     from code_chains.conversations.memory import ConversationMemory
     from code_chains.executors import Executor, Limits
 
@@ -169,9 +169,9 @@ def create_chain(
     """
     import gc
 
+    from code_chains.assembly.factory import create_code_chain
+    from code_chains.assembly.specification import read_arguments
     from code_chains.chains.validate import ValidateChain
-    from code_chains.factory import create_code_chain
-    from code_chains.specification import read_arguments
 
     spec = chain_spec(**options, executor=executor)
     arguments = read_arguments(spec)
@@ -291,7 +291,7 @@ def check_model_is_named(model: object, base_url: str | None) -> None:
 
 def _snippets(folder: str | None, package: str | None) -> str | bool:
     """Return the argument `snippets`."""
-    from code_chains.arguments import PACKAGE_PREFIX
+    from code_chains.assembly.arguments import PACKAGE_PREFIX
 
     if folder and package:
         raise click.UsageError(

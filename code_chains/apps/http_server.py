@@ -11,7 +11,7 @@ from types import FrameType
 import uvicorn
 
 from code_chains.apps.shutdown import drain_then
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
 
 

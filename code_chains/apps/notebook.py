@@ -21,9 +21,9 @@ from code_chains.apps.chain_options import create_chain, options_named, receipt_
 from code_chains.apps.remedies import CHECKS, remedy
 from code_chains.apps.run_view import STAGE_LABELS, RunView, file_notes
 from code_chains.apps.safe_html import MAX_CHARS, plain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.callbacks.redaction import describe_error
 from code_chains.chains.tools import describe_failure
-from code_chains.code_chain import CodeChain
 from code_chains.conversations.frames import framed
 from code_chains.errors import StoreError
 from code_chains.executors.inputs import check_files

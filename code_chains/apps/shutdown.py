@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from code_chains.code_chain import CodeChain
+    from code_chains.assembly.code_chain import CodeChain
 
 GRACE_PERIOD_S = 20.0
 """Seconds that running questions may still take; orchestrators usually kill after 30."""

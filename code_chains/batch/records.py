@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.batch.questions import Question
 from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.provider_errors import retry_after, status_of
 from code_chains.callbacks.redaction import describe_error
-from code_chains.code_chain import CodeChain
 from code_chains.errors import BudgetError, CodeChainsError, ConfigurationError, IsolationError
 from code_chains.state import BUDGET_STOPS, StopReason, Usage, as_json, from_json
 

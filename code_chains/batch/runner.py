@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from code_chains._version import __version__
+from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.specification import ChainSpec, build_chain, serialize_spec
 from code_chains.batch.pace import ANY_RATE, CAREFUL, Pace, Rate
 from code_chains.batch.questions import Question, with_ids
 from code_chains.batch.records import Answer, BudgetTracker, answer_question
 from code_chains.batch.results_file import ResultsFile
 from code_chains.callbacks.budget import Budget
-from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, StoreError
 from code_chains.executors.limiter import available_processors
-from code_chains.specification import ChainSpec, build_chain, serialize_spec
 from code_chains.storage.fingerprint import fingerprint, settings_of
 
 _TICK_S = 0.5

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from code_chains._version import __version__
+from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.specification import build_chain
 from code_chains.batch.questions import Question
 from code_chains.batch.records import Answer, failed
 from code_chains.batch.runner import Job, answer_all
 from code_chains.batch.transport import pack_question, unpack_question
 from code_chains.batch.warm_up import warm_up
 from code_chains.callbacks.redaction import describe_error
-from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, IsolationError, needs
-from code_chains.specification import build_chain
 
 with needs("cluster", "cluster", "dask"):
     import dask

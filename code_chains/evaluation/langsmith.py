@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.evaluation import examples
 from code_chains.evaluation.cases import Case
 from code_chains.evaluation.scoring import Stated, is_right

@@ -9,18 +9,18 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.specification import ChainSpec
 from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile
 from code_chains.batch.runner import Answers, map_questions
 from code_chains.callbacks.budget import Budget
 from code_chains.chains.judge import JudgeChain
-from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
 from code_chains.evaluation.cases import Case, cases_of
 from code_chains.evaluation.records import Evaluation, Score, stored_text
 from code_chains.evaluation.scorers import Scorer
 from code_chains.evaluation.scoring import Stated, is_right
-from code_chains.specification import ChainSpec
 from code_chains.state import Usage, Verdict
 
 

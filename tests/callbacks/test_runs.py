@@ -14,8 +14,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tracers.context import collect_runs
 
 from code_chains import create_code_chain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.callbacks.usage import UsageMeter
-from code_chains.code_chain import CodeChain
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 QUESTION = {"query": "What is 6 times 7?"}

@@ -31,9 +31,9 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from code_chains import Judge, Repair, SqliteStore, create_code_chain
 from code_chains.analysis.determinism import is_repeatable
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.chains import CachedChain, StreamingTransformChain
 from code_chains.chains.cached import is_cacheable
-from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import ProcessExecutor, SandboxExecutor
 from code_chains.state import Verdict

@@ -10,10 +10,10 @@ import pytest
 from pydantic import Field
 
 from code_chains import Budget, CodeChain, Escalate, Plan, Repair, create_code_chain
+from code_chains.assembly.parts import Parts
 from code_chains.chains import EscalateChain, ValidateChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import SandboxExecutor
-from code_chains.parts import Parts
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 from tests.conftest import QUESTION

@@ -13,9 +13,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 
 from code_chains import create_code_chain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.chains import ExecuteChain, ValidateChain
 from code_chains.chains.base import StreamingSequentialChain
-from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.inputs.text import check_history
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code

@@ -16,10 +16,10 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from code_chains import Repair, SandboxExecutor, create_code_chain
+from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.conversing import _NO_STATE
 from code_chains.chains import StreamingSequentialChain, StreamingTransformChain
-from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import Conversation, Conversations
-from code_chains.conversing import _NO_STATE
 from code_chains.errors import ConfigurationError, InputError, OverloadedError, SessionError
 from code_chains.executors import Session
 from code_chains.executors.waiting import drive

@@ -22,6 +22,7 @@ from markdown_it import MarkdownIt
 from nbclient import NotebookClient
 from pydantic import JsonValue
 
+from code_chains.assembly.factory import create_code_chain
 from code_chains.chains.base import State
 from code_chains.conversations.export import export, to_markdown, to_notebook, to_script
 from code_chains.conversations.memory import ConversationMemory
@@ -29,7 +30,6 @@ from code_chains.conversations.replay import Inputs
 from code_chains.conversations.turns import Turns
 from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
-from code_chains.factory import create_code_chain
 from code_chains.records.filenames import safe_name
 from code_chains.state import Artifact, DisplayData, Turn
 from code_chains.testing import ScriptedModel, asks_for_code

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from code_chains import Plan, Repair
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.factory import create_code_chain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import SandboxExecutor
-from code_chains.factory import create_code_chain
 from code_chains.testing import ScriptedModel, asks_for_code
 from tests.chains.test_steps import PLAN, READ, TASK, planning
 from tests.conftest import at_rest, soon

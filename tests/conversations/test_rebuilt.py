@@ -20,7 +20,7 @@ import pytest
 from langchain_core.stores import InMemoryByteStore
 
 from code_chains import ConversationMemory, Repair, SandboxExecutor, SqliteStore, create_code_chain
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.conversations import replay
 from code_chains.errors import InputError, SessionError, StoreError
 from code_chains.testing import ScriptedModel, asks_for_code

@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from code_chains.apps.terminal.cli import cli
+from code_chains.assembly.parts import Parts
 from code_chains.chains import ValidateChain
 from code_chains.errors import ConfigurationError, WeightsError
 from code_chains.models import choice as module
 from code_chains.models import resolve_model
 from code_chains.models.choice import install_local, local_choice
 from code_chains.models.weights import CATALOGUE, Weights
-from code_chains.parts import Parts
 from code_chains.testing import ScriptedExecutor
 
 SMALL, BETTER = CATALOGUE["local:0.5b"], CATALOGUE["local:1.5b"]

@@ -23,12 +23,12 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from code_chains.apps.terminal.cli import cli
+from code_chains.assembly.parts import Parts
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.chains import ValidateChain
 from code_chains.errors import CodeChainsError, ConfigurationError, WeightsError
 from code_chains.models import downloads, resolve_model
 from code_chains.models.hub import HubFile, installed_hub_files
-from code_chains.parts import Parts
 from code_chains.testing import ScriptedExecutor
 from tests.models.test_local import write_gguf
 

@@ -21,7 +21,7 @@ from code_chains.apps.mcp.clients import IDLE_TIMEOUT_S, MAX_SESSIONS
 from code_chains.apps.mcp.files import SharedFiles
 from code_chains.apps.mcp.server import create_server
 from code_chains.apps.mcp.tokens import TokenVerifier
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.errors import ConfigurationError, needs
 from code_chains.records.printable import printable
 from code_chains.temporary import process_folder

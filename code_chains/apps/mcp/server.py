@@ -34,9 +34,9 @@ from code_chains.apps.mcp.results import AnswerResult, ArtifactStore, RunResult,
 from code_chains.apps.mcp.tokens import token_options
 from code_chains.apps.run_view import STAGE_LABELS
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.callbacks.redaction import describe_error
 from code_chains.chains import ExecuteChain
-from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError, needs
 from code_chains.temporary import process_folder
 

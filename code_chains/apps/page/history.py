@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import InputError
 from code_chains.state import Turn

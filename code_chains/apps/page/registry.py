@@ -18,7 +18,7 @@ from code_chains.apps.page.history import ConversationHistory
 from code_chains.apps.page.lessons import LessonShelf
 from code_chains.apps.page.sessions import PageSession
 from code_chains.apps.program_queue import ProgramQueue
-from code_chains.code_chain import CodeChain, share_conversations
+from code_chains.assembly.code_chain import CodeChain, share_conversations
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.temporary import process_folder
 

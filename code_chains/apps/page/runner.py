@@ -12,8 +12,8 @@ from typing import Any, cast
 from code_chains.apps.page.approval import APPROVER, TIMEOUT_S, Approval, PageApprover
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.safe_html import MAX_CHARS
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.chains.validate import ApprovalRequest
-from code_chains.code_chain import CodeChain
 from code_chains.executors.waiting import TURNS, Operation
 
 

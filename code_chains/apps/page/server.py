@@ -18,7 +18,7 @@ from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.lessons import LessonShelf
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.tables import for_spreadsheets
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError, needs
 from code_chains.records.filenames import safe_name
 from code_chains.state import Artifact

@@ -20,7 +20,7 @@ from code_chains.apps.page.history import ConversationHistory
 from code_chains.apps.page.runner import EntryRunner
 from code_chains.apps.page.uploads import Uploads, upload_name
 from code_chains.apps.program_queue import ProgramQueue
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.conversations.export import export
 from code_chains.errors import InputError
 from code_chains.inputs import check_query

@@ -27,9 +27,9 @@ from code_chains.apps.shutdown import TurnGuard
 from code_chains.apps.terminal.named_files import check_named_files
 from code_chains.apps.terminal.progress import Progress, follow, format_usage
 from code_chains.apps.terminal.question_log import data_folder
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.callbacks.redaction import describe_error
 from code_chains.callbacks.usage import UsageMeter
-from code_chains.code_chain import CodeChain
 from code_chains.conversations.export import EXPORTS, export
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import CodeChainsError, InputError

@@ -176,7 +176,7 @@ _path_option = click.option(
 @handle_errors
 def stats(path: str | None) -> None:
     """Show the number of cached answers, and where they are stored."""
-    from code_chains.arguments import answers_store
+    from code_chains.assembly.arguments import answers_store
 
     with answers_store(path) as store:
         size = store.stats()
@@ -188,7 +188,7 @@ def stats(path: str | None) -> None:
 @handle_errors
 def clear(path: str | None) -> None:
     """Delete all cached answers."""
-    from code_chains.arguments import answers_store
+    from code_chains.assembly.arguments import answers_store
 
     with answers_store(path) as store:
         click.echo(f"{_counted(store.clear(), 'answer')} deleted")

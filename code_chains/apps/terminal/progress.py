@@ -19,9 +19,9 @@ from rich.text import Text
 
 from code_chains.apps.remedies import remedy
 from code_chains.apps.run_view import STAGE_LABELS, RunView, did_work, file_notes, stage_note
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.callbacks.redaction import describe_error
 from code_chains.chains.validate import ApprovalRequest
-from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.language.reasons import verdict_words
 from code_chains.records.printable import printable, strip_control_chars

@@ -18,10 +18,10 @@ from code_chains.apps.page.history import ConversationHistory
 from code_chains.apps.page.tables import for_spreadsheets, label_of
 from code_chains.apps.page.uploads import Uploads
 from code_chains.apps.run_view import file_notes
-from code_chains.code_chain import CodeChain
+from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.factory import create_code_chain
 from code_chains.errors import InputError, WeightsError
 from code_chains.executors import SandboxExecutor
-from code_chains.factory import create_code_chain
 from code_chains.state import Artifact, DisplayData, Execution, Turn
 from code_chains.testing import ScriptedModel
 

@@ -24,8 +24,8 @@ from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.sessions import PageSession
 from code_chains.apps.page.uploads import MAX_UPLOAD_BYTES, Uploads
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.chains import ValidateChain
-from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, IsolationError, OverloadedError
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 

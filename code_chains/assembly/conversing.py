@@ -11,14 +11,14 @@ from typing import Any
 from langchain_core.runnables import ensure_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec
 
+from code_chains.assembly.options import choose_how
+from code_chains.assembly.question import session_of
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingSequentialChain
 from code_chains.chains.execute import commit
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversation, Conversations
 from code_chains.errors import CodeChainsError, ConfigurationError, InputError, SessionError
 from code_chains.inputs import Paste, check_keys, check_session_id
-from code_chains.options import choose_how
-from code_chains.question import session_of
 from code_chains.state import Turn
 from code_chains.verification.expectations import expectations_of
 

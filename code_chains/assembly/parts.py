@@ -32,7 +32,7 @@ Model = Runnable[LanguageModelInput, Any]
 
 
 class Verifying(Protocol):
-    """What parts know of the values of `verify=`; see `code_chains.verifiers`."""
+    """What parts know of the values of `verify=`; see `code_chains.assembly.verifiers`."""
 
     @property
     def solves_again(self) -> bool:

@@ -14,20 +14,9 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, PrivateAttr, create_model, model_validator
 
 from code_chains.analysis.work import is_brief
-from code_chains.callbacks.budget import Budget
-from code_chains.callbacks.runs import AGENT_NAME
-from code_chains.callbacks.usage import UsageMeter
-from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
-from code_chains.conversing import ALIASES, ConversingChain
-from code_chains.errors import ConfigurationError, InputError
-from code_chains.executors import Executor, Limits
-from code_chains.executors.inputs import files_on_disk
-from code_chains.executors.limiter import ConcurrencyLimiter
-from code_chains.executors.runner import Closing
-from code_chains.executors.waiting import drive
-from code_chains.inputs import Paste, files_with, find_data, shortened
-from code_chains.options import check_fields, chosen_options, spec_of
-from code_chains.question import (
+from code_chains.assembly.conversing import ALIASES, ConversingChain
+from code_chains.assembly.options import check_fields, chosen_options, spec_of
+from code_chains.assembly.question import (
     add_handlers,
     checked_inputs,
     enforcing_handlers,
@@ -35,6 +24,17 @@ from code_chains.question import (
     user_code_inputs,
     warm_up,
 )
+from code_chains.callbacks.budget import Budget
+from code_chains.callbacks.runs import AGENT_NAME
+from code_chains.callbacks.usage import UsageMeter
+from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors import Executor, Limits
+from code_chains.executors.inputs import files_on_disk
+from code_chains.executors.limiter import ConcurrencyLimiter
+from code_chains.executors.runner import Closing
+from code_chains.executors.waiting import drive
+from code_chains.inputs import Paste, files_with, find_data, shortened
 from code_chains.verification.values.answer_types import AnswerType
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from code_chains import Data, Language, Prompts, Repair, Snippets, Toolbox, create_code_chain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.chains import ValidateChain
 from code_chains.chains.base import State, StreamingTransformChain
 from code_chains.chains.validate import ApprovalRequest
-from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, SandboxExecutor, SqlExecutor
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code

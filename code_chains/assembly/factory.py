@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.stores import ByteStore
 
 from code_chains import chains
-from code_chains.arguments import (
+from code_chains.assembly.arguments import (
     GivenCache,
     GivenChecks,
     GivenMemory,
@@ -33,23 +33,23 @@ from code_chains.arguments import (
     resolve_tools,
     resolve_validate,
 )
+from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.parts import Model, Parts
+from code_chains.assembly.settings import Data, Language, Prompts, Snippets, SnippetsSource
+from code_chains.assembly.solvers import Plan, Repair, Solver, resolve_solver
+from code_chains.assembly.verifiers import Verifier, resolve_verifiers, with_defaults
 from code_chains.callbacks.budget import Budget
 from code_chains.chains.base import Chain, State, StreamingSequentialChain
 from code_chains.chains.detect_language import LanguageChain
 from code_chains.chains.execute import user_code_chains
 from code_chains.chains.validate import ValidateChain
-from code_chains.code_chain import CodeChain
 from code_chains.errors import check_bool
 from code_chains.executors import Executor, Limits
 from code_chains.executors.registry import resolve_executor
-from code_chains.parts import Model, Parts
-from code_chains.settings import Data, Language, Prompts, Snippets, SnippetsSource
-from code_chains.solvers import Plan, Repair, Solver, resolve_solver
 from code_chains.state import Verdict
-from code_chains.verifiers import Verifier, resolve_verifiers, with_defaults
 
 if TYPE_CHECKING:
-    from code_chains.arguments import GivenExecutor
+    from code_chains.assembly.arguments import GivenExecutor
     from code_chains.retrieval.store import SnippetStore
 
 __all__ = ["CodeChain", "create_code_chain"]

@@ -10,12 +10,12 @@ from langchain_core.tools import BaseTool
 
 from code_chains.analysis.checks import Check
 from code_chains.analysis.replies.extraction import as_program
-from code_chains.arguments import resolve_tools, resolve_validate
+from code_chains.assembly.arguments import resolve_tools, resolve_validate
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.chains import ValidateChain
 from code_chains.chains.base import Config, Flow, State
 from code_chains.chains.execute import user_code_chains
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
-from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import open_conversations
 from code_chains.executors import Executor

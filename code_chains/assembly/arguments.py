@@ -17,15 +17,15 @@ from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 
 from code_chains.analysis.checks import Check, resolve_checks
+from code_chains.assembly.parts import Model, embedded
+from code_chains.assembly.settings import Data, Language, Prompts, Snippets, SnippetsSource
+from code_chains.assembly.solvers import Solver
+from code_chains.assembly.verifiers import Verifier
 from code_chains.callbacks.budget import Budget
 from code_chains.chains.validate import ValidateChain
 from code_chains.errors import ConfigurationError, UnknownArgumentError
 from code_chains.executors import Executor, Limits
-from code_chains.parts import Model, embedded
-from code_chains.settings import Data, Language, Prompts, Snippets, SnippetsSource
-from code_chains.solvers import Solver
 from code_chains.toolbox import Toolbox
-from code_chains.verifiers import Verifier
 
 if TYPE_CHECKING:
     from code_chains.executors.remote.protocol_sandbox import SandboxProtocol

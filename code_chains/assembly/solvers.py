@@ -10,10 +10,10 @@ from typing import Literal
 from langchain_core.runnables import Runnable
 
 from code_chains import chains
+from code_chains.assembly.parts import Model, Parts, accepts_images, restarts_on_failed_tests
 from code_chains.chains.base import Chain
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.models.sampling import can_be_sampled
-from code_chains.parts import Model, Parts, accepts_images, restarts_on_failed_tests
 
 When = Literal["always", "auto"]
 

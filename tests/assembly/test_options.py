@@ -19,8 +19,8 @@ from langchain_core.runnables import (
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from code_chains import Budget, Iterate, Limits, Repair, SandboxExecutor, Verdict, create_code_chain
+from code_chains.assembly.code_chain import CodeChain
 from code_chains.chains import ValidateChain
-from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, InputError
 from code_chains.state import ErrorReport, Execution
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code

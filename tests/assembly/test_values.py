@@ -28,12 +28,12 @@ from code_chains import (
     Verdict,
     create_code_chain,
 )
+from code_chains.assembly.parts import Parts
+from code_chains.assembly.specification import build_chain, read_arguments, serialize_spec
 from code_chains.chains import ValidateChain
 from code_chains.chains.base import Chain, StreamingTransformChain
 from code_chains.chains.ranks import Rank
 from code_chains.errors import ConfigurationError
-from code_chains.parts import Parts
-from code_chains.specification import build_chain, read_arguments, serialize_spec
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 from tests.conftest import QUESTION, ROOT, SUM_ANSWER, SUM_CODE
 
@@ -138,7 +138,7 @@ def test_the_assistant_of_a_shop_learns_translates_and_caches(
 
 
 def test_the_factory_has_few_keywords() -> None:
-    tree = ast.parse((ROOT / "code_chains" / "factory.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "code_chains" / "assembly" / "factory.py").read_text(encoding="utf-8"))
     [factory] = [
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "create_code_chain"
     ]

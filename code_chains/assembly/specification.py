@@ -7,16 +7,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.factory import create_code_chain
+from code_chains.assembly.settings import Data, Language, Prompts, Snippets
+from code_chains.assembly.solvers import Escalate, Iterate, Plan, Repair
+from code_chains.assembly.verifiers import Agreement, Answerability, Calibrated, GeneratedTests, Judge
 from code_chains.callbacks.budget import Budget
-from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import Limits, SandboxExecutor
-from code_chains.factory import create_code_chain
 from code_chains.models import resolve_model
 from code_chains.models.resolve import is_embedded
-from code_chains.settings import Data, Language, Prompts, Snippets
-from code_chains.solvers import Escalate, Iterate, Plan, Repair
-from code_chains.verifiers import Agreement, Answerability, Calibrated, GeneratedTests, Judge
 
 ChainSpec = Mapping[str, Any] | str
 """Arguments of `create_code_chain` as JSON, or `"module:function"`, naming a function that returns a chain.

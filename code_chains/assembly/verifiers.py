@@ -10,12 +10,12 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import Runnable
 
 from code_chains import chains
+from code_chains.assembly.parts import Model, Parts, embedded
 from code_chains.chains.base import Chain, State, StreamingTransformChain
 from code_chains.chains.ranks import UNCHECKED
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.models import for_code
 from code_chains.models.sampling import can_be_sampled
-from code_chains.parts import Model, Parts, embedded
 from code_chains.records import Record
 from code_chains.state import Verdict
 
