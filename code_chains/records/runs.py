@@ -7,6 +7,7 @@ import signal
 from base64 import b64decode, b64encode
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
 
@@ -241,7 +242,7 @@ class Execution(Record):
         """Whether the program called a tool that may have changed something, so that it must not be repeated silently."""
         return any(call.effect == "other" and call.status != "refused" for call in self.tool_calls)
 
-    @property
+    @cached_property
     def output(self) -> str:
         """What a person would have seen: what was printed, then the last value as a notebook shows it, if it is new."""
         shown = as_shown(self.stdout)

@@ -3,45 +3,66 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
-MAX_COLUMNS = 100_000
-"""The cursor goes no further to the right than this, as blanks would fill what is before it."""
+MAX_COLUMNS = 1000
+"""Moves take the cursor no further to the right, as on a wide screen; what is written may be longer."""
+MAX_CONTROLS = 100_000
+"""After so many control sequences others do nothing."""
+MAX_BLANKS = 200_000
+"""So many characters, and four for each that was printed, may be blanks that the cursor left behind."""
+_SPECIAL = re.compile(r"[\x1b\b\x07\x7f]")
 _CONTROL = re.compile(
-    r"\x1b\[(?P<arguments>[0-9;?]*)(?P<command>[ -/]*[@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]?|[\r\b\n\x07\x7f]"
+    r"\x1b\[(?P<arguments>[0-9;?]*)(?P<command>[ -/]*[@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]?|\r+|[\b\n\x07\x7f]"
 )
 _MOVES = {"A": (-1, 0), "B": (1, 0), "C": (0, 1), "D": (0, -1), "E": (1, 0), "F": (-1, 0), "G": (0, 0)}
 """By how many rows and columns a control sequence moves the cursor."""
 
 
 def as_shown(text: str) -> str:
-    """Return what is on the screen once a program has written a text."""
-    if not re.search(r"[\x1b\r\b\x07\x7f]", text):
-        return text
-    screen, position = _Screen(), 0
-    for control in _CONTROL.finditer(text):
+    """Return what is on the screen once a program has written a text, in time that grows with its length."""
+    if not _SPECIAL.search(text):
+        return "\n".join(map(_last_frame, text.split("\n"))) if "\r" in text else text
+    screen, position = _Screen(MAX_BLANKS + 4 * len(text)), 0
+    for control in islice(_CONTROL.finditer(text), MAX_CONTROLS):
         screen.write(text[position : control.start()])
         screen.control(control[0], control["command"], control["arguments"] or "")
         position = control.end()
-    screen.write(text[position:])
+    screen.write(_CONTROL.sub(_only_lines, text[position:]))
     return screen.text()
+
+
+def _only_lines(control: re.Match[str]) -> str:
+    return control[0] if control[0] == "\n" else ""
+
+
+def _last_frame(line: str) -> str:
+    """Return what is left of frames that overwrite each other."""
+    shown = ""
+    for frame in reversed(line.split("\r")):
+        shown += frame[len(shown) :]
+    return shown
 
 
 class _Screen:
     """Lines, and where the next character is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, blanks: int) -> None:
         self._lines: list[list[str]] = [[]]
         self._row = self._column = 0
+        self._blanks = blanks
 
     def write(self, text: str) -> None:
         line = self._lines[self._row]
-        line += " " * (self._column - len(line) if text else 0)
+        if text and (gap := self._column - len(line)) > 0:
+            line += " " * self._affordable(gap)
+            self._column = len(line)
         line[self._column : self._column + len(text)] = text
         self._column += len(text)
 
     def control(self, control: str, command: str | None, arguments: str) -> None:
         """Move the cursor, or erase; what only colours, or asks a terminal for something, does nothing."""
-        if control in ("\n", "\r"):
+        if control[0] in "\n\r":
             self._move(control == "\n", -self._column)
         elif control == "\b":
             self._move(0, -1)
@@ -57,7 +78,7 @@ class _Screen:
 
     def _move(self, rows: int, columns: int) -> None:
         self._row = max(0, self._row + rows)
-        self._column = min(max(0, self._column + columns), MAX_COLUMNS)
+        self._column = max(0, min(self._column + columns, max(self._column, MAX_COLUMNS)))
         while self._row >= len(self._lines):
             self._lines.append([])
 
@@ -68,7 +89,14 @@ class _Screen:
         elif arguments == "2":
             line.clear()
         else:
-            line[: self._column] = " " * min(self._column, len(line))
+            count = min(self._column, len(line))
+            line[:count] = " " * self._affordable(count)
+
+    def _affordable(self, blanks: int) -> int:
+        """Return how many of some blanks may still be made. Invariant: all of them are bounded by what was printed."""
+        blanks = min(blanks, self._blanks)
+        self._blanks -= blanks
+        return blanks
 
     def text(self) -> str:
         return "\n".join(
@@ -79,4 +107,4 @@ class _Screen:
 def _number(arguments: str) -> int:
     """Return the first argument of a control sequence, which is 1 if it is left out."""
     digits = arguments.split(";")[0]
-    return min(int(digits), MAX_COLUMNS) if digits.isdigit() and digits != "0" else 1
+    return max(1, min(int(digits[:9]), MAX_COLUMNS)) if digits.isdecimal() else 1
