@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 _DIALECTS = {"postgresql": "postgres", "mssql": "tsql", "mariadb": "mysql"}
 """sqlglot's names of dialects that SQLAlchemy calls otherwise."""
 
+MAX_CHARS = 20_000
+"""Of a longer statement nothing is analysed: sqlglot holds for each subquery all that it may read."""
 _CATALOGS = ("pg_catalog", "information_schema", "sys", "mysql", "performance_schema", "msdb", "master")
 """Schemas of servers themselves; what a model may know of the tables it is told."""
 _REFUSED_COLUMNS = ("nextval", "currval")
@@ -49,6 +51,8 @@ def read_only(sql: str, dialect: str, tables: Collection[str] = ()) -> Query:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    if len(sql) > MAX_CHARS:
+        return Query(refusal=f"it is longer than {MAX_CHARS:,} characters")
     known = _DIALECTS.get(dialect, dialect)
     if known not in sqlglot.Dialect.classes:
         known = ""  # sqlglot's own, which is close to standard SQL.

@@ -62,6 +62,11 @@ def limited_to(steps: int) -> Iterator[Work]:
         _WORK.reset(token)
 
 
+def is_limited() -> bool:
+    """Return whether there is a budget."""
+    return _WORK.get() is not None
+
+
 def spend(steps: int = 1) -> None:
     """Take steps of the current budget, if there is one."""
     work = _WORK.get()

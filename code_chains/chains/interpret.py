@@ -179,12 +179,12 @@ class _ThoughtStripper:
 
     def _without_thoughts(self, text: str) -> str:
         """Return what is no thought. Invariant: of thoughts only the end is kept, where the closing tag may have begun."""
-        text, self._held = text.lstrip(), ""
+        self._held = ""
+        for closed in CLOSES_THOUGHT.finditer(text):  # Whatever is before the last one is a thought.
+            self._is_within, text = False, closed.string[closed.end() :]
+        text = text.lstrip()
         if opened := OPENS_THOUGHT.match(text):
             self._is_within, text = True, text[opened.end() :]
-        if closed := CLOSES_THOUGHT.search(text):
-            self._is_within = False
-            return self._without_thoughts(text[closed.end() :])
         if self._is_within:
             self._held, text = text[-MAX_TAG_CHARS:], ""
         elif _BEGINS_TAG.fullmatch(text):

@@ -160,8 +160,20 @@ async def test_long_texts_are_not_read_on_the_event_loop() -> None:
         "x = " + "{'k': " * 60 + "1" + "}" * 60 + "\nprint(x)",
         "import " + ", ".join(f"zz{number}" for number in range(240)),
         "x = " + "".join(f"(a{number} := " for number in range(60)) + "1" + ")" * 60 + "\nprint(x)",
+        "````\n# ```\n1 x=1\n" + "x=1\n" * 5000,
+        "x = 1 " + "a" * 20_000,
+        "print('\\x1b[99999Cx\\n' * 2000)",
+        "print('\\r' * 200_000)",
     ],
-    ids=["a nested dict", "missing modules", "nested assignments"],
+    ids=[
+        "a nested dict",
+        "missing modules",
+        "nested assignments",
+        "fences",
+        "a long word",
+        "moves",
+        "returns",
+    ],
 )
 async def test_no_short_program_stops_an_event_loop(code: str) -> None:
     model = ScriptedModel(

@@ -507,6 +507,7 @@ THOUGHTS = [
     "<|START_THINKING|>Is it 16?<|END_THINKING|>",
     "<seed:think>Is it 16?</seed:think>",
     "<think><think>Is it 16?</think></think>",
+    "</think>" * 5000,
 ]
 
 

@@ -299,10 +299,11 @@ REFUSED = {
     "SELECT 1; SELECT 2": "2 statements",
     "se lect": "not allowed",
     "SELECT (": "no SQL",
+    f"WITH {', '.join(f'c{n} AS (SELECT 1)' for n in range(8000))} SELECT 1": "longer than 20,000 characters",
 }
 
 
-@pytest.mark.parametrize(("sql", "reason"), REFUSED.items())
+@pytest.mark.parametrize(("sql", "reason"), REFUSED.items(), ids=(sql[:40] for sql in REFUSED))
 def test_a_statement_for_a_server_that_may_do_more_than_read_is_refused(sql: str, reason: str) -> None:
     query = read_only(sql, "postgresql")
     assert reason in query.refusal

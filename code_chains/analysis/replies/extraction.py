@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import chain, islice, takewhile
 from operator import itemgetter
 from typing import Any
@@ -31,7 +32,14 @@ from code_chains.analysis.replies.repairs import repair, unquoted, with_plain_ch
 from code_chains.analysis.replies.syntax import Syntax, computes, used_names
 from code_chains.analysis.replies.text import first_turn, visible_text, without_next_turn
 from code_chains.analysis.replies.tool_calls import calls_in, code_in_call
-from code_chains.analysis.work import is_too_large
+from code_chains.analysis.work import (
+    INLINE_STEPS,
+    TooMuchWorkError,
+    is_limited,
+    is_too_large,
+    limited_to,
+    spend,
+)
 from code_chains.errors import InputError
 
 _FENCE_TAGS = {"sql": ("sql", "duckdb", "sqlite", "postgresql", "postgres", "psql", "mysql")}
@@ -68,10 +76,14 @@ _BLOCK_HEADER = re.compile(
     r"\s*(?:(?:else|try|finally)|(?:elif|except|for|while|if|with|def|class|async)\b.*):\s*(?:#.*)?$"
 )
 _OPENS_EXPRESSION = re.compile(r"\w\(|[\w\])]\s*[-+*/%|&]?=[^=]")
-_PROSE = re.compile(r"[^\W\d_]+ [^\W\d_]{2,}|[。，！？；：]|^\W*[^\W\d_]{2,}[.!]\s*$")
+_PROSE = re.compile(r"(?<![^\W\d_])[^\W\d_]++ [^\W\d_]{2,}|[。，！？；：]|^\W*[^\W\d_]{2,}[.!]\s*$")
 """What sentences hold: two words in a row, the marks of languages that write no blanks; or they are one word and a mark."""
 _REFUSES = re.compile(r"\b(?:never|don't|do not|avoid|must not)\b", re.IGNORECASE)
-_MAX_LINE_CHARS = 1000
+_MAX_LINE_CHARS, _MAX_WORD_CHARS = 1000, 20
+_MAX_STEPS = 5 * INLINE_STEPS
+"""Steps of whoever asks for a program outside of an analysis."""
+_STEPS_OF_WORD = 100
+"""Steps that the search of a keyword like a word takes."""
 _MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
 _SQL_WORDS = (
     "select|with|from|insert|update|delete|create|pivot|unpivot|summarize|describe|show|values|explain"
@@ -207,6 +219,17 @@ def as_program(text: str, language: str = "python") -> str:
     """
     if language != "python":
         return extract_fenced(text, language) or text if "```" in text else text
+    if is_limited():
+        return _as_python(text)
+    try:
+        with limited_to(_MAX_STEPS):
+            return _as_python(text)
+    except TooMuchWorkError:
+        return text  # A program that nobody has read is refused where it is checked.
+
+
+@lru_cache(64)  # Several stages ask for the same one.
+def _as_python(text: str) -> str:
     if is_too_large(text):  # Whoever checks it says so.
         return text
     # Invariant: a valid program is never searched for another one, whatever its texts look like.
@@ -394,6 +417,8 @@ def _from_prose(text: str, syntax: Syntax, depth: int) -> str:
     lines = with_plain_characters(without_blocks(text)).split("\n")[:_MAX_PROSE_LINES]
     tries = 0
     for start, line in enumerate(lines):
+        if tries == _MAX_TRIES:
+            break
         end = _end_of_indentation(lines, start) if _OPENS_CODE.match(line) else start
         while end > start and tries < _MAX_TRIES:
             tries += 1
@@ -412,7 +437,8 @@ def _is_prose(text: str) -> bool:
 
 
 def _may_be_code(line: str) -> bool:
-    word = re.split(r"\W", line.strip(), maxsplit=1)[0]
+    spend(_STEPS_OF_WORD)
+    word = re.split(r"\W", line.strip(), maxsplit=1)[0][:_MAX_WORD_CHARS]
     is_near_keyword = bool(get_close_matches(word, keyword.kwlist, 1, 0.8))
     is_indented_or_quoted = line[:1] in (" ", "\t", '"', "'")
     return is_near_keyword or is_indented_or_quoted or bool(_OPENS_CODE.match(line)) or _is_code_line(line)

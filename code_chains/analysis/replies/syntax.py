@@ -8,7 +8,7 @@ import warnings
 from code_chains.analysis.parsing import UNREADABLE, holds, names_in, nodes, parse
 from code_chains.analysis.work import spend, walk
 
-_MAX_COMPILED_CHARS = 500_000
+_MAX_COMPILED_CHARS = 200_000
 _DISPLAYED = ast.Name | ast.Constant | ast.Tuple | ast.Attribute | ast.Compare | ast.Dict | ast.List | ast.Set
 """Expressions that compute nothing: prose such as "Hello", and data."""
 
@@ -17,7 +17,7 @@ _JSON_NAMES = {"null", "true", "false"}
 
 
 class Syntax:
-    """Tells programs from other text; compiles at most 500,000 characters, so that time is bounded."""
+    """Tells programs from other text; compiles at most 200,000 characters, so that time is bounded."""
 
     def __init__(self) -> None:
         self._chars_left = _MAX_COMPILED_CHARS

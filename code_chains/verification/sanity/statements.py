@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from code_chains.analysis.queries import parsed
+from code_chains.analysis.queries import MAX_CHARS, parsed
 from code_chains.records import NOT_ANALYSED, Verdict
 from code_chains.verification.numbers import mantissa
 from code_chains.verification.provenance.given import written_numbers
@@ -16,7 +16,7 @@ from code_chains.verification.provenance.own_numbers import is_own, is_share
 if TYPE_CHECKING:
     from code_chains.verification.sanity.verdict import Outcome
 
-MAX_CHARS, MAX_NODES = 20_000, 2000
+MAX_NODES = 2000
 """Longer statements, and those of more parts, are not analysed, as reading them takes long."""
 _DIALECTS = ("duckdb", "postgres", "mysql", "tsql")
 """Tried one after the other; quotation marks differ."""
