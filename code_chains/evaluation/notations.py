@@ -44,7 +44,7 @@ _WITH_COMMAS = re.compile(
     rf"[^\d]*?(?:{_WITH_COMMA.pattern}(?:\s*;\s*|\s+(?:(?:und|y|et|e)\s+)?|,\s+|[\]).]|$)){{2,}}"
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_PAIR = re.compile(r"\s*['\"]?(.{1,200}?)['\"]?(?:\s*[:=]\s+|\s{2,})(\S.*?)\s*")
+_PAIR = re.compile(r"['\"]?(.{1,200}?)['\"]?(?:\s*[:=]\s+|\s{2,})(\S.*)")
 _ABOUT_SERIES = re.compile(r"(?:Name: .*, )?dtype: \w+")
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[ T]00:00:00(?:\.0+)?")
@@ -146,9 +146,9 @@ def _lists(text: str, expected: list[Any]) -> Iterator[list[Any]]:
 
 @cache
 def _between_items() -> str:
-    """Return what stands between the items of a list in a sentence."""
+    """Return what stands between the items of a list in a sentence, besides blanks."""
     words = "|".join(sorted(map(re.escape, everywhere("and"))))
-    return rf"\s*[,;、،]\s*(?:(?:{words})\s+)?|\s+(?:{words}|&)\s+"
+    return rf"[,;、،](?:\s*(?:{words})\s)?|\s(?:{words}|&)\s"
 
 
 def _mapping(text: str) -> Mapping[str, str]:
@@ -157,7 +157,7 @@ def _mapping(text: str) -> Mapping[str, str]:
         for line in text.strip().splitlines()
         if line.strip() and not _ABOUT_SERIES.fullmatch(line.strip())
     ]
-    pairs = [_PAIR.fullmatch(line) for line in lines]
+    pairs = [_PAIR.fullmatch(line.strip()) for line in lines]
     return {pair[1]: pair[2] for pair in pairs if pair} if all(pairs) else {}
 
 

@@ -12,7 +12,14 @@ from itertools import chain
 from typing import Any
 
 from code_chains.errors import ConfigurationError
-from code_chains.evaluation.scoring import Stated, is_same, last_number, parts_of, readings_of
+from code_chains.evaluation.scoring import (
+    MAX_NOTATION_CHARS,
+    Stated,
+    is_same,
+    last_number,
+    parts_of,
+    readings_of,
+)
 from code_chains.verification.numbers import Number
 
 Scorer = Callable[[Any, Mapping[str, Any]], bool]
@@ -72,7 +79,7 @@ def _within(share: float) -> Scorer:
         wanted = Number.of(expected)
         return wanted is not None and any(
             math.isclose(float(number.value), float(wanted.value), rel_tol=share, abs_tol=0.0)
-            for number in last_number(text, stated.query)
+            for number in last_number(text[-MAX_NOTATION_CHARS:], stated.query)
         )
 
     return score
@@ -80,7 +87,8 @@ def _within(share: float) -> Scorer:
 
 def _has_same_items(expected: Any, result: Mapping[str, Any]) -> bool:
     stated = Stated.by(result)
-    readings = chain.from_iterable(map(readings_of, parts_of(stated.output)))
+    is_long = len(stated.output) > MAX_NOTATION_CHARS + 2 * len(str(expected))
+    readings = chain.from_iterable(map(readings_of, [stated.output] if is_long else parts_of(stated.output)))
     for items in [stated.value] if stated.has_value else readings:
         if isinstance(items, str):
             items = items.replace(",", "\n").split("\n")

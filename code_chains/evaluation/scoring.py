@@ -62,6 +62,9 @@ _ONE_GROUP = re.compile(r"[-+]?\d{1,3}[.,]\d{3}")
 """A number whose point or comma may stand before decimals or between thousands."""
 _OF_OTHER_BASE = re.compile(r"[-+]?0[xob]\w+", re.IGNORECASE)
 _MAX_LITERAL_CHARS, _MAX_ITEMS = 200_000, 10_000
+MAX_NOTATION_CHARS = 2000
+"""Of an answer that is longer than what is expected by more than this no other notation is tried: expressions take long."""
+_MAX_MARKS = 20
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,8 @@ def is_right(stated: Stated, expectation: Expectation) -> bool:
 
 def _states(text: str, expected: Any, query: str) -> bool:
     """Return whether a text states what is expected."""
+    if len(text) > MAX_NOTATION_CHARS + 2 * len(str(expected)):
+        return any(map(is_same, repeat(expected), readings_of(text)))
     has_commas = detect_language(query) != "en"
     readings = chain.from_iterable(
         [*readings_of(part), *shown_as(part, expected, has_commas=has_commas)] for part in parts_of(text)
@@ -244,9 +249,13 @@ def unmarked(text: str) -> str:
         >>> [unmarked(text) for text in ("**Paris**.", "$\\boxed{7}$", "#### 7", "```json\n[1]\n```")]
         ['Paris', '7', '7', '[1]']
     """
-    text = text.strip().rstrip(".!").strip("'\"")
-    marked = _MARKED.fullmatch(text)
-    return text if marked is None else unmarked(next(filter(None, marked.groups()), ""))
+    for _ in range(_MAX_MARKS):
+        text = text.strip().rstrip(".!").strip("'\"")
+        marked = _MARKED.fullmatch(text)
+        if marked is None:
+            break
+        text = next(filter(None, marked.groups()), "")
+    return text
 
 
 def readings_of(text: str) -> Iterator[Any]:

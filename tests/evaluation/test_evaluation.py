@@ -179,6 +179,22 @@ def states(expected: Any, output: str, result: str | None = None, **details: Any
     return is_right(stated, Expectation("value", expected))
 
 
+LONG = [
+    ({"a": 1}, "a  b" + " " * 60_000 + "c"),
+    (["a", "b"], "x" + "\t" * 60_000 + "y"),
+    ([1, 2, 3], "1" + ",111" * 15_000 + "x"),
+    (42, "1" + " 111" * 15_000 + "x"),
+    ("Paris", "# " * 30_000 + "Rome"),
+]
+
+
+@pytest.mark.parametrize(("expected", "output"), LONG, ids=["pairs", "items", "numbers", "groups", "marks"])
+def test_a_long_answer_is_scored_at_once(expected: Any, output: str) -> None:
+    start = time.process_time()
+    assert not states(expected, output)
+    assert time.process_time() - start < 1
+
+
 @pytest.mark.parametrize(
     ("expected", "output"),
     [
