@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -74,6 +74,7 @@ _FORMATS = "Save it as UTF-8 text: .csv, .tsv, .json, .jsonl, or .txt with one q
 TABLES = {".csv", ".tsv", ".xlsx", ".parquet"}
 _JSON_COLUMNS = ("variables", "examples")
 _MAX_EXPANDED_BYTES, _MAX_WORKBOOK_BYTES = 200 << 20, 50 << 20
+_MAX_VALUES, _MAX_ELEMENTS = 10_000_000, 2_000_000
 """Of a Parquet file, and of a workbook, which takes ten seconds."""
 _MAX_ROWS, _MAX_COLUMNS, _MAX_LISTED = 1_000_000, 1_000, 20
 """Rows of a table, and names of its columns in a message."""
@@ -371,8 +372,7 @@ def _read_workbook(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
         import openpyxl
     with open_file(path) as file:
         try:
-            if sum(member.file_size for member in zipfile.ZipFile(file).infolist()) > _MAX_WORKBOOK_BYTES:
-                raise OSError(f"it expands to more than {_MAX_WORKBOOK_BYTES:,} bytes")
+            _check_parts(zipfile.ZipFile(file))
             sheet = openpyxl.load_workbook(file, read_only=True, data_only=True).worksheets[0]
             sheet.reset_dimensions()
             rows = sheet.iter_rows()
@@ -384,6 +384,22 @@ def _read_workbook(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
             raise _unreadable(path, error) from error
 
 
+def _check_parts(archive: zipfile.ZipFile) -> None:
+    """Count first what the reader of workbooks makes objects of.
+
+    Raises:
+        OSError: It is too much.
+    """
+    if sum(member.file_size for member in archive.infolist()) > _MAX_WORKBOOK_BYTES:
+        raise OSError(f"it expands to more than {_MAX_WORKBOOK_BYTES:,} bytes")
+    elements = 0
+    for member in archive.infolist():
+        with archive.open(member) as part:
+            elements += sum(chunk.count(b"<") for chunk in iter(partial(part.read, 1 << 20), b""))
+    if elements > _MAX_ELEMENTS:
+        raise OSError(f"it has more than {_MAX_ELEMENTS:,} elements")
+
+
 def _content(cell: Any) -> Any:
     """Return the content of a cell of a workbook; None for an empty one and an error such as `#N/A`."""
     value = None if cell.data_type == "e" else cell.value
@@ -392,15 +408,20 @@ def _content(cell: Any) -> Any:
 
 def _read_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
     with needs("data", "questions", path.name):
-        import pandas
         from pyarrow.parquet import ParquetFile
     try:
         with open_file(path) as file:
-            groups = ParquetFile(file).metadata
-            sizes = (groups.row_group(number).total_byte_size for number in range(groups.num_row_groups))
-            if sum(sizes) > _MAX_EXPANDED_BYTES:
+            described = ParquetFile(file)
+            groups = [described.metadata.row_group(number) for number in range(described.num_row_groups)]
+            if sum(group.total_byte_size for group in groups) > _MAX_EXPANDED_BYTES:
                 raise OSError(f"it expands to more than {_MAX_EXPANDED_BYTES:,} bytes")
-            frame = pandas.read_parquet(file)
+            # A value that is repeated takes no bytes.
+            chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+            if sum(chunk.num_values for chunk in chunks) > _MAX_VALUES:
+                raise OSError(f"it has more than {_MAX_VALUES:,} values")
+            # Invariant: texts that are repeated stay one text.
+            texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
+            frame = ParquetFile(file, read_dictionary=sorted(texts)).read().to_pandas()
     except Exception as error:  # The reader has errors of its own.
         raise _unreadable(path, error) from error
     yield from frame_items(str(path), frame, columns)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from langsmith.utils import get_env_var
 from openpyxl import load_workbook
@@ -485,8 +486,9 @@ HEAD = b'<row r="1"><c r="A1" t="inlineStr"><is><t>query</t></is></c></row>'
         (HEAD + b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>', "more than 100,000 rows"),
         (HEAD.replace(b"query", b"other"), "no column query"),
         (HEAD + b"<row/>" * 9_000_000, "expands to more than"),
+        (HEAD + b"<row/>" * 2_100_000, "more than 2,000,000 elements"),
     ],
-    ids=["far cells", "no questions", "many rows"],
+    ids=["far cells", "no questions", "many bytes", "many rows"],
 )
 def test_a_workbook_takes_no_memory_for_cells_that_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sheet: bytes, reason: str
@@ -498,6 +500,17 @@ def test_a_workbook_takes_no_memory_for_cells_that_it_lacks(
         list(read_questions(path))
     assert tracemalloc.get_traced_memory()[1] < 200 << 20
     tracemalloc.stop()
+
+
+def test_a_parquet_file_of_values_that_are_repeated_is_counted_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "q.parquet"
+    pandas.DataFrame({"query": pandas.Categorical(["What is 1 + 1?"] * 1000)}).to_parquet(path)
+    assert [question.query for question in read_questions(path)] == ["What is 1 + 1?"] * 1000
+    monkeypatch.setattr(questions, "_MAX_VALUES", 999)
+    with pytest.raises(InputError, match="more than 999 values"):
+        list(read_questions(path))
 
 
 def test_empty_cells_and_errors_of_a_workbook_are_missing(tmp_path: Path) -> None:
