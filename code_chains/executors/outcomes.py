@@ -49,9 +49,12 @@ def reported_outcome(report: Mapping[str, Any], statuses: Collection[str] = REPO
     if result is not None:
         result = result.encode(errors="replace").decode()  # A forged report may hold half a character.
     try:
-        return cast(Status, status), None if error is None else ErrorReport.from_dict(error), result
+        told = None if error is None else ErrorReport.from_dict(error)
     except (ValueError, TypeError):
         return None
+    if told is not None and told.line is not None and not 0 < told.line < 1 << 31:
+        return None
+    return cast(Status, status), told, result
 
 
 def objections(check: Callable[[Execution], object], execution: Execution) -> list[Problem]:

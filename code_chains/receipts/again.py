@@ -31,10 +31,10 @@ from code_chains.receipts.receipt import (
 )
 from code_chains.state import Execution
 from code_chains.storage.foreign import parse_json, read_text
+from code_chains.verification.comparison import Outcome
 from code_chains.verification.grounding import (
     multiplied_numbers,
     omits_result,
-    omits_words,
     places_of_numbers,
     unsupported_numbers,
 )
@@ -49,7 +49,8 @@ class Comparison:
     """What came of running a program again.
 
     Attributes:
-        status: `same` or `different`, or `unknown`: it could not be run as it was, or the answer says something else.
+        status: `same` or `different`, of what the program shows; or `unknown`: it could not be run as it was, or the answer
+            has other numbers, or none of an output without any.
         reason: Why, as a sentence.
         compared: What was compared and is the same, in words. All else is the receipt's claim.
     """
@@ -186,7 +187,8 @@ def _compared_artifacts(receipt: Receipt, again: Execution) -> Comparison:
 def _compared_answer(receipt: Receipt) -> Comparison:
     """Compare the answer in words with an output that is the same again.
 
-    Invariant: nothing is `same` of which the output says something else: anybody can write a receipt, and its `values`.
+    Invariant: nothing is `same` unless the output has the answer's numbers, or the answer has an output without numbers:
+    anybody can write a receipt, and words can turn each output into its opposite.
     """
     timed = [name for name, checksum in receipt.artifacts.items() if not checksum]
     files = [name for name in receipt.artifacts if name not in timed]
@@ -202,7 +204,7 @@ def _compared_answer(receipt: Receipt) -> Comparison:
     if others and not _is_quoted(receipt):
         reason = f"The output is the same, but the answer has {_listed(others)}, which the output has not."
         return Comparison("unknown", reason, tuple(compared))
-    if omits_result(answer, output) or (not others and omits_words(answer, output, query)):
+    if omits_result(answer, output) or (not others and not _has_words(answer, output, query)):
         return Comparison(
             "unknown", "The output is the same, but the answer states something else.", tuple(compared)
         )
@@ -221,6 +223,17 @@ def _compared_answer(receipt: Receipt) -> Comparison:
     )
     compared += [f"the output as the answer quotes it; in its words only: {_listed(others)}"] * bool(others)
     return Comparison("same", _SAME, tuple(compared))
+
+
+def _has_words(answer: str, output: str, query: str) -> bool:
+    """Return whether an answer has an output without numbers as it is; True for any other output."""
+    if Outcome.from_text(output, query).numbers:
+        return True
+    return _folded(output) in _folded(answer)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _is_quoted(receipt: Receipt) -> bool:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import io
+import itertools
 import json
 import os
 import re
@@ -31,7 +32,7 @@ from .unittests import errors_of, is_expected_to_fail
 from .wire import Json
 
 NAMES = (
-    "all",
+    *("all", "each"),
     *("start", "case", "same", "differ", "holds", "explain", "example", "cases", "finish"),
     *("shown", "raised", "module"),
 )
@@ -70,6 +71,7 @@ class Bench(Comparisons):
         self._channel, self._look_up = channel, look_up
         self._first, self._facts, self._noted = "", dict[str, Any](), list[str]()
         self._failed, self._broken, self._ended = list[str](), "", dict[str, Any]()
+        self._looked_at_nothing = False
 
     def names(self) -> Json:
         """Return the names that tests, as the harness writes them, refer to."""
@@ -118,10 +120,22 @@ class Bench(Comparisons):
         Args:
             names: The names on which it depends; None for those that were noted last.
         """
+        looked_at_nothing, self._looked_at_nothing = self._looked_at_nothing, False
+        if looked_at_nothing:
+            return
         self.ran += 1
         is_called = self._channel.calls > 0 or self._channel.around.has_files
         of_program = self.seen.union(self._facts["observers"]) if is_called else self.seen
         self.used += not of_program.isdisjoint(self._noted if names is None else names)
+
+    def each(self, quantifier: Callable[[Iterable[Any]], bool], items: Iterable[Any]) -> bool:
+        """Apply `all` or `any`; an assertion about each of no items counts for none."""
+        if quantifier is not all and quantifier is not any:
+            return quantifier(items)  # The program's own.
+        rest = iter(items)
+        first = list(itertools.islice(rest, 1))
+        self._looked_at_nothing = self._looked_at_nothing or not first
+        return quantifier(itertools.chain(first, rest))
 
     @property
     def state(self) -> tuple[int, int, int]:
@@ -176,7 +190,7 @@ class Bench(Comparisons):
             AssertionError: It failed, and what follows builds on it.
             BrokenTestError: The same, and it is the tests' own fault.
         """
-        self._channel.refused = ""
+        self._channel.refused, self._looked_at_nothing = "", False
         printed, streams = len(self._channel.printed), (sys.stdout, sys.stderr)
         before = self.state
         note = {"name": name, "line": line, "test_code": source, "status": "pass"}

@@ -42,7 +42,13 @@ class Blobs(list[bytes]):
         return self.add(text.encode(errors="replace"))
 
     def text(self, number: int, most: int) -> str:
-        """Return the text that has a number, of which some more than `most` characters are read."""
+        """Return the text that has a number, of which some more than `most` characters are read.
+
+        Raises:
+            ValueError: There is no such number.
+        """
+        if type(number) is not int or number < 0:
+            raise ValueError(f"{number!r} is no number of a text")
         return self[number][: 4 * most + 4].decode(errors="replace")
 
 

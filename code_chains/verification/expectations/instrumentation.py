@@ -314,7 +314,7 @@ class _Comparisons(ast.NodeTransformer):
         self._how = how
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Evaluate `(f(2) == expected).all()` so that it does not hold because there is nothing."""
+        """Evaluate `(f(2) == expected).all()`, and `all(…)`, so that they do not hold because there is nothing."""
         self.generic_visit(node)
         if (
             isinstance(node.func, ast.Attribute)
@@ -323,6 +323,8 @@ class _Comparisons(ast.NodeTransformer):
             and not node.keywords
         ):
             return ast.Call(ast.Name("_all", ast.Load()), [node.func.value], [])
+        if isinstance(node.func, ast.Name) and node.func.id in ("all", "any") and len(node.args) == 1:
+            return ast.Call(ast.Name("_each", ast.Load()), [node.func, *node.args], [])
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:

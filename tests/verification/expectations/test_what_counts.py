@@ -335,8 +335,23 @@ def test_a_test_that_decides_nothing_is_named(sandbox: SandboxExecutor) -> None:
     tests = "assert f(3) == 3\nassert sum([1]) == 1"
     reason = verdict(sandbox, "Write f", tests, "def f(x): return x").reason
     assert reason.startswith("The test in line 2 does not use the program.")
-    empty = verdict(sandbox, "Write f", "for x in f(): assert x > 0", "def f(): return []").reason
-    assert empty.startswith("The test in line 1 calls the program and reaches no assertion that holds.")
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "for x in f(): assert x > 0",
+        "assert all(x > 0 for x in f())",
+        "assert not any(x < 0 for x in f())",
+        "assert all(a == b for a, b in zip(f(), [1, 2, 3]))",
+        "def test_f():\n    assert all([x > 0 for x in f()])",
+    ],
+)
+def test_an_assertion_about_each_of_no_items_counts_for_none(sandbox: SandboxExecutor, test: str) -> None:
+    decided = verdict(sandbox, "Write f", test, "def f(): return []")
+    assert decided.status == "unverified"
+    assert "calls the program and reaches no assertion that holds." in decided.reason
+    assert verdict(sandbox, "Write f", test, "def f(): return [1, 2, 3]").status == "verified"
 
 
 def test_tests_that_extend_a_class_of_the_program_are_refused() -> None:
