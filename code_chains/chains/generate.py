@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -75,6 +76,20 @@ _VALUE_EXAMPLES: tuple[tuple[str, str], ...] = (
 )
 """Examples for questions with an answer type, in place of those above."""
 
+_MIN_ASKED = 0.5
+
+
+def repeats_example(code: str, query: str) -> bool:
+    """Return whether a program has all lines of an example, and a question few of its data: it answers the example's."""
+    lines = set(map(str.strip, code.splitlines()))
+    for _, example in (*EXAMPLES, *_VALUE_EXAMPLES):
+        if lines.issuperset(map(str.strip, filter(None, example.splitlines()))):
+            data = [text for text in _DATA.findall(example) if len(text) > 1]
+            return sum(text in query for text in data) < _MIN_ASKED * len(data)
+    return False
+
+
+_DATA = re.compile(r"(?<=')[^'\n]+(?=')|\d+")
 _TRUNCATED = frozenset(
     "length max_tokens model_length incomplete max_output_tokens model_context_window_exceeded error".split()
 )

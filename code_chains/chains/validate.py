@@ -25,6 +25,7 @@ from code_chains.analysis.parsing import parse
 from code_chains.analysis.replies.extraction import as_program, no_program, refused
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Analyse, Config, Flow, RunFunction, State, StreamingChain
+from code_chains.chains.generate import repeats_example
 from code_chains.errors import ConfigurationError, refusal_reason
 from code_chains.executors.approval import arejection, rejection
 from code_chains.executors.inputs import check_code
@@ -34,6 +35,7 @@ from code_chains.toolbox import Toolbox
 _TOO_LARGE = "It is too large to check. Write a shorter program, and read data from files."
 _REJECTED = "It was not approved. Write another program."
 _REPEATED = "It is a program that failed before, so it was not run again. Write another program."
+_EXAMPLE = "It is the example of the prompt, which answers another question. Write a program for this one."
 _BUILT_IN = {id(check) for checks in POLICIES.values() for check in checks}
 _REFUSED = "provider"
 """The check that finds that a reply was withheld."""
@@ -161,8 +163,8 @@ class ValidateChain(StreamingChain):
         code = as_program(state["code"], self.language)
         if not code.strip():
             return [_missing_program(state, self.language)]
-        if _is_repeated(code, state.get("known_failures") or ()):
-            return [Problem("not_repeated", _REPEATED)]
+        if repeated := _repeated(code, state):
+            return [Problem("not_repeated", repeated)]
         budgets = find_budgets(ensure_config())
         limits = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
         checks = list(self.checks)
@@ -198,13 +200,13 @@ def is_refused(problems: Sequence[Problem]) -> bool:
     return any(problem.check == _REFUSED for problem in problems)
 
 
-def _is_repeated(code: str, failures: Sequence[str]) -> bool:
-    """Return whether a program is one that has failed."""
-    if not failures:
-        return False
+def _repeated(code: str, state: State) -> str:
+    """Return what is said of a program that has failed before, or that answers an example; empty for any other."""
     from code_chains.verification.feedback import same_program
 
-    return any(same_program(code, known) for known in failures)
+    if any(same_program(code, known) for known in state.get("known_failures") or ()):
+        return _REPEATED
+    return _EXAMPLE if repeats_example(code, str(state.get("query") or "")) else ""
 
 
 def _redefined(code: str, names: tuple[str, ...]) -> str:

@@ -34,6 +34,7 @@ from code_chains.chains import (
     RepairChain,
     ValidateChain,
 )
+from code_chains.chains.generate import EXAMPLES
 from code_chains.errors import ConfigurationError, InputError, SessionError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -471,3 +472,14 @@ def test_a_wrong_argument_is_named(arguments: Callable[[], dict[str, Any]], name
     model = ScriptedModel(lambda messages: str(asks_for_code(messages)))
     with pytest.raises(ConfigurationError, match=named):
         create_code_chain(model, **arguments())
+
+
+def test_the_example_of_the_prompt_answers_no_other_question() -> None:
+    (asked, example), _ = EXAMPLES
+    check = ValidateChain()
+    for query, messages in (
+        ("Which column is the longest?", ["It is the example of the prompt"]),
+        (asked, []),
+    ):
+        problems = check.invoke({"query": query, "code": f"{example}\nprint('done')"})["problems"]
+        assert [problem.message[:31] for problem in problems] == messages

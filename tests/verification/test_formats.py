@@ -13,6 +13,8 @@ KEPT = {
     "a choice": ("Is it normal? Answer @normal[yes] or @normal[no].", "@normal[yes]"),
     "two tags": ("Give @low[value] and @high[value].", "@low[1]\n@high[2]"),
     "an empty list": ("Which ones? @names[list of names]", "@names[]"),
+    "two words": ("Give @name[value].", "@name[Ann Lee]"),
+    "few decimals": (MEAN, "@mean_fare[0.000123]"),
     "none": ("What is the mean?", "3"),
 }
 BROKEN = {
@@ -21,6 +23,9 @@ BROKEN = {
     "the placeholder": (MEAN, "@mean_fare[value]", "@mean_fare[…]"),
     "the placeholder before the value": (MEAN, "@mean_fare[value] 34.65", "@mean_fare[…]"),
     "the value in the place of the name": (MEAN, "@34.65[34.65]", "@mean_fare[…]"),
+    "blanks around the value": (MEAN, "@mean_fare[ 34.65 ]", "only the value within @mean_fare[…]"),
+    "a value that was not filled in": (MEAN, "@mean_fare[{mean}]", "only the value within @mean_fare[…]"),
+    "all decimals": (MEAN, "@mean_fare[34.654321098765]", "round @mean_fare[…]"),
     "one of two tags": ("Give @low[value] and @high[value].", "@low[1]", "@high[…]"),
 }
 

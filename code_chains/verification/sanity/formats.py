@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 _TAG = re.compile(r"@(\w{1,60})\[([^\]\n]{0,80})\]")
+_BLANKS = re.compile(r"\s.*|.*\s|\{\w+\}")
+"""A value that `print` has set apart, or that was never filled in."""
+_UNROUNDED = re.compile(r"[-+]?\d*\.\d{9,}")
+"""A number with all the decimals that a computer has, which no form asks for."""
 
 
 def broken_format(query: str, output: str) -> str:
@@ -14,10 +18,22 @@ def broken_format(query: str, output: str) -> str:
         >>> broken_format("What is the mean? Format: @mean[value]", "@average[3]")
         'The output does not have the format that the question states: print @mean[…].'
     """
-    if not (missing := _missing_tags(query, output)):
-        return ""
-    tags = " and ".join(f"@{name}[…]" for name in missing)
-    return f"The output does not have the format that the question states: print {tags}."
+    problems = {
+        "print {}": _missing_tags(query, output),
+        "print only the value within {}": _named(_BLANKS, query, output),
+        "round {} as the question says": _named(_UNROUNDED, query, output),
+    }
+    for remedy, names in problems.items():
+        if names:
+            tags = " and ".join(f"@{name}[…]" for name in names)
+            return f"The output does not have the format that the question states: {remedy.format(tags)}."
+    return ""
+
+
+def _named(form: re.Pattern[str], query: str, output: str) -> list[str]:
+    """Return the tags of a question whose value in the output has a form."""
+    asked = {name for name, _ in _TAG.findall(query)}
+    return [name for name, value in _TAG.findall(output) if name in asked and form.fullmatch(value)]
 
 
 def _missing_tags(query: str, output: str) -> list[str]:
