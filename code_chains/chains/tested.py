@@ -162,10 +162,10 @@ def _result(number: int, example: Example, run: Execution) -> TestResult:
     given = f"With the {name.split(' prints ')[0]}"
     if not run.ok:
         return TestResult(name, "fail", f"{given} the run ended: {run.summary}", line=number)
-    is_right = printed == expected if example.exact else comparing.same_text(printed, expected)
-    if is_right:
+    if comparing.same_output(printed, expected, example.compare, example.tolerance):
         return TestResult(name, "pass", output=printed[:_MAX_TEXT], line=number)
-    hint = comparing.difference(printed, expected)
+    hint = comparing.beside(printed, expected) if example.compare == "lines" else ""
+    hint = hint or comparing.difference(printed, expected)
     message = f"{given} it printed {printed[:200]!r}, expected {expected[:200]!r}"
     return TestResult(
         name, "fail", f"{message}: {hint}" if hint else message, printed[:_MAX_TEXT], line=number

@@ -104,7 +104,8 @@ class LessonCheck:
 
     def _mutants(self, step: Step, solution: Block, tests: Expected) -> Iterator[Finding]:
         prints = OUTPUT in names_in(tests.expectations.tests) or bool(tests.expectations.runs)
-        for mutant in mutants(solution.code, limit=_MAX_MUTANTS, prints=prints):
+        has_lines = any("\n" in (run.output or "").strip() for run in tests.expectations.runs)
+        for mutant in mutants(solution.code, limit=_MAX_MUTANTS, prints=prints, has_lines=has_lines):
             submission = Submission(self._lesson, step, mutant.code, tuple(self._accepted))
             if run_tests(self._executor, submission, tests).ok:
                 line = solution.line + mutant.line - 1

@@ -106,8 +106,6 @@ def _notes(source: str) -> Iterator[Note]:
     tree, lines = parse(source), source.split("\n")
     description = hint = ""
     for node in _cases(tree.body if tree else []):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            continue
         first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
         is_function = isinstance(node, _FUNCTIONS)
         docstring = ast.get_docstring(node) if isinstance(node, _FUNCTIONS) else None
@@ -115,6 +113,8 @@ def _notes(source: str) -> Iterator[Note]:
         if said or is_function or not lines[first - 2].strip():
             hint = " ".join(_HINT.sub("", line) for line in said if _HINT.match(line))
             description = " ".join(line for line in said if line and not _HINT.match(line))
+        if isinstance(node, ast.Import | ast.ImportFrom):  # What is said above it is about the test below.
+            continue
         yield Note(first, node.end_lineno or first, description, hint, ", ".join(_calls(node)))
 
 
@@ -164,6 +164,8 @@ def _read_yaml(code: str, line: int) -> Expected:
 def _example(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an example as `expect` reads it."""
     example = {key: value for key, value in item.items() if key not in (*_NOTES, "raises")}
+    if "output" in item and not item.keys() & {"compare", "tolerance"}:
+        example["compare"] = "lines"  # What learners print is the exercise, not a text about it.
     if "raises" in item:
         kind = getattr(builtins, str(item["raises"]), None)
         if not (isinstance(kind, type) and issubclass(kind, Exception)):

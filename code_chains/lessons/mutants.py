@@ -24,6 +24,7 @@ _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Or: ast.And,
 }
 _PRINTS_ALL = "\nfor _number in range(-200, 2000):\n    print(_number, end=' ')\n"
+_ON_ONE_LINE = "import functools\nprint = functools.partial(print, end=' ')\n"
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,14 @@ class Mutant:
     change: str
 
 
-def mutants(code: str, *, limit: int, prints: bool = False) -> list[Mutant]:
+def mutants(code: str, *, limit: int, prints: bool = False, has_lines: bool = False) -> list[Mutant]:
     """Return mutants of a program, spread over all of it.
 
     Args:
         code: The solution.
         limit: How many at most.
         prints: Whether its output is tested; then one prints everything that a test could look for.
+        has_lines: Whether several lines of output are expected; then one prints all on one.
     """
     tree = parse(code)
     if tree is None:
@@ -56,7 +58,11 @@ def mutants(code: str, *, limit: int, prints: bool = False) -> list[Mutant]:
     step = max(1, -(-len(found) // limit))
     chosen = found[::step]
     last = code.count("\n") + 1
-    return [*chosen, Mutant(code + _PRINTS_ALL, last, "prints all numbers, too")] if prints else chosen
+    if prints:
+        chosen.append(Mutant(code + _PRINTS_ALL, last, "prints all numbers, too"))
+    if has_lines:
+        chosen.append(Mutant(_ON_ONE_LINE + code, 1, "prints all on one line"))
+    return chosen
 
 
 def _all(tree: ast.Module) -> Iterator[Mutant]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,8 @@ class Feedback:
     """The verdict on a submission, as its learner sees it.
 
     Invariant: without `input and expected` nothing that a program said while it was tested is part of it: no exception's
-    text, nothing printed, no variable. A program could put hidden inputs there.
+    text, nothing printed, no variable. A program could put hidden inputs there. Of a program that reads, the line of an
+    error is told, and its kind if that is Python's own; its text if it is the same without any input.
 
     Attributes:
         submission: What was submitted.
@@ -90,6 +92,10 @@ class Feedback:
             return ""
         if program.status == "timeout" or (self.alone and self.alone.status == "timeout"):
             return self.texts.endless.format(seconds=self.submission.lesson.limits.seconds)
+        if self.expected.expectations.runs:
+            if program.error is None or program.status != "error":
+                return self.texts.ended
+            return self.texts.crashed.format(error=self._error_with_input(program.error))
         if self.alone is None or self.alone.ok:
             return self.texts.ended
         return self.texts.crashed.format(error=self._error(self.alone.error, self.alone.summary))
@@ -97,6 +103,15 @@ class Feedback:
     def _error(self, error: ErrorReport | None, summary: str) -> str:
         text = _plain(str(error) if error else summary)
         return f"{text} ({self.texts.line.format(line=error.line)})" if error and error.line else text
+
+    def _error_with_input(self, error: ErrorReport) -> str:
+        if self.reveals == "input and expected":
+            return self._error(error, "")
+        alone = self.alone.error if self.alone else None
+        if alone is not None and (alone.type, alone.line) == (error.type, error.line):
+            return self._error(alone, "")
+        is_own = isinstance(vars(builtins).get(error.type), type)
+        return self._error(replace(error, type=error.type if is_own else "Exception", message=""), "")
 
     def _result(self, number: int, result: TestResult) -> TestResult:
         """Return the result of a test without what is not revealed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,14 +11,20 @@ from code_chains.analysis.replies.syntax import top_level_names
 from code_chains.chains.tested import TestRun, testing, verdict_of_runs
 from code_chains.conversations.scripts import extract_futures
 from code_chains.executors.base import Executor
+from code_chains.executors.guest import comparing
 from code_chains.executors.guest.rpc import ASKED
+from code_chains.executors.guest.wire import WALL_FACTOR
 from code_chains.lessons.expected import Expected
 from code_chains.lessons.lesson import Lesson, Step
 from code_chains.state import Execution, Verdict
-from code_chains.verification.expectations.given import UntestableError
+from code_chains.verification.expectations.examples import Example
+from code_chains.verification.expectations.given import Expectations, UntestableError
 from code_chains.verification.expectations.oracles import OUTPUT
 
 _TRIES = 2
+_CPU_SHARE = 0.9
+"""Of the limit of time; whoever spends less of it before the limit of wall time may have been held up by others."""
+_PROMPT = re.compile("\x0e(.*?)\x0f", re.DOTALL)
 # What earlier steps print or read is not part of this one, and what they import is not imported for it.
 _BEFORE = """\
 import contextlib, io, sys
@@ -29,6 +36,20 @@ with contextlib.redirect_stdout(io.StringIO()):
         with contextlib.suppress(Exception, SystemExit):
             exec(compile(source, "<an earlier step>", "exec"), names)
 sys.stdin = given
+"""
+
+
+# What `input()` is given to say is marked, as it is no output; and the program may take so much processor time.
+_READING = """\
+import builtins, contextlib, sys
+def ask(prompt="", read=builtins.input):
+    sys.stdout.write(f"\x0e{prompt}\x0f")
+    sys.stdout.flush()
+    return read()
+builtins.input = ask
+with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
+    import signal
+    signal.setitimer(signal.ITIMER_PROF, seconds)
 """
 
 
@@ -64,11 +85,19 @@ class Submission:
     @property
     def program(self) -> str:
         """What is run."""
-        if not self.before:
+        return self._after(self.before)
+
+    def reading(self, seconds: float) -> str:
+        """Return what is run with an input, and may take so many seconds of processor time."""
+        first = f"exec({_READING!r}, {{'seconds': {seconds!r}}})"
+        return self._after(f"{first}; {self.before}" if self.before else f"{first}\n")
+
+    def _after(self, before: str) -> str:
+        if not before:
             return self.code
         code, features = extract_futures(self.code)  # Which must come before everything else.
         futures = f"from __future__ import {', '.join(sorted(features))}; " if features else ""
-        return f"{futures}{self.before}{code}"
+        return f"{futures}{before}{code}"
 
     @property
     def known_names(self) -> list[str]:
@@ -129,6 +158,8 @@ def run_tests(executor: Executor, submission: Submission, expected: Expected) ->
 
     Tests run beside one run of the program. Only tests of what it prints need a run before.
     """
+    if expected.expectations.runs:
+        return _run_examples(executor, submission, expected.expectations)
     for _ in range(_TRIES):
         tested = _run_once(executor, submission, expected)
         if not tested.is_machine_slow:
@@ -138,12 +169,6 @@ def run_tests(executor: Executor, submission: Submission, expected: Expected) ->
 
 def _run_once(executor: Executor, submission: Submission, expected: Expected) -> Tested:
     expectations, files, program = expected.expectations, submission.lesson.files, submission.program
-    if expectations.runs:
-        runs = [
-            executor.run(program, files=files, stdin=example.stdin or "") for example in expectations.runs
-        ]
-        worst = next((run for run in runs if not run.ok), runs[0])
-        return Tested(verdict_of_runs(Verdict("verified", "tests", ""), runs, expectations), worst)
     output = ""
     if OUTPUT in names_in(expectations.tests):
         first = executor.run(program, files=files, stdin="")
@@ -163,6 +188,39 @@ def _run_once(executor: Executor, submission: Submission, expected: Expected) ->
         return Tested(Verdict("failed", "tests", str(error)))
     except StopIteration as end:
         return _tested(end.value)
+
+
+def _run_examples(executor: Executor, submission: Submission, expectations: Expectations) -> Tested:
+    """Run a program with the input of each example, until one met the limit of wall time."""
+    runs = list[Execution]()
+    for example in expectations.runs:
+        runs.append(_run_example(executor, submission, example))
+        if _has_waited(executor, runs[-1]):
+            reason = "The program waited, or the machine is busy: try again."
+            return Tested(Verdict("unverified", "tests", reason), runs[-1], is_machine_slow=True)
+    worst = next((run for run in runs if not run.ok), runs[0])
+    return Tested(verdict_of_runs(Verdict("verified", "tests", ""), runs, expectations), worst)
+
+
+def _run_example(executor: Executor, submission: Submission, example: Example) -> Execution:
+    """Run a program with an input; one that met the limit of wall time may take the same processor time once more."""
+    seconds, files, stdin = executor.limits.seconds, submission.lesson.files, example.stdin or ""
+    run = executor.run(submission.reading(_CPU_SHARE * seconds), files=files, stdin=stdin)
+    if run.status == "timeout" and run.duration >= seconds:
+        patient = executor.with_limits(replace(executor.limits, seconds=WALL_FACTOR * seconds))
+        try:
+            run = patient.run(submission.reading(seconds), files=files, stdin=stdin)
+        finally:
+            patient.close()
+    shown, hidden = _PROMPT.sub(r"\1", run.stdout), _PROMPT.sub("", run.stdout)
+    is_expected = comparing.same_output(shown, example.output or "", example.compare, example.tolerance)
+    error = run.error and replace(run.error, line=run.error.line and run.error.line - 1, traceback="")
+    return replace(run, stdout=shown if is_expected else hidden, error=error)
+
+
+def _has_waited(executor: Executor, run: Execution) -> bool:
+    """Return whether a run met the limit of wall time, and not that of processor time."""
+    return run.status == "timeout" and run.duration >= WALL_FACTOR * executor.limits.seconds
 
 
 def _tested(run: TestRun) -> Tested:

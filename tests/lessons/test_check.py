@@ -77,6 +77,16 @@ def test_links_to_files_beside_the_lesson_are_found(sandbox: SandboxExecutor, tm
     assert findings(sandbox, "", path) == []
 
 
+@pytest.mark.parametrize(("compare", "accepts"), [("words", True), ("lines", False)])
+def test_tests_that_accept_lines_on_one_line_are_weak(
+    sandbox: SandboxExecutor, compare: str, accepts: bool
+) -> None:
+    tests = f'```yaml tests\n- {{output: "1\\n2\\n", compare: {compare}, description: Two lines.}}\n```\n'
+    solution = "```python solution\nprint(1)\nprint(2)\n```\n"
+    found = findings(sandbox, f"---\ntitle: T\n---\n## Print two lines\n{tests}{solution}")
+    assert any("prints all on one line" in finding for finding in found) is accepts
+
+
 def test_mutants_have_one_change_each_and_say_which() -> None:
     code = "def f(x):\n    if x < 3 and not x == 1:\n        return x + 1\n    return 0\n"
     found = mutants(code, limit=100)

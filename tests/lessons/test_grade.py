@@ -322,6 +322,71 @@ def test_a_program_with_input_is_tested_with_each_input(sandbox: SandboxExecutor
     )
 
 
+TRIANGLE = """\
+## Triangle
+
+Read n, and print a triangle of n rows.
+
+```yaml tests
+- {stdin: "3", output: "*\\n**\\n***\\n", description: Three rows.}
+- {stdin: "1", output: "*\\n", description: One row.}
+```
+
+```yaml examples
+- {stdin: "2", output: "*\\n**\\n"}
+```
+"""
+ROWS = "for i in range(n): print(('*' * (i + 1))"
+PRINTED = {
+    "rows": (f"n = int(input())\n{ROWS})", "Right: 2 of 2 tests pass."),
+    "a prompt": (f"n = int(input('How many? '))\n{ROWS})", "Right: 2 of 2 tests pass."),
+    "blanks at the ends": (f"n = int(input())\n{ROWS} + ' ')\nprint()", "Right: 2 of 2 tests pass."),
+    "one line": (f"n = int(input())\n{ROWS}, end=' ')", "1 of 2 tests fail:\n- Three rows."),
+    "blanks before": (f"n = int(input())\n{ROWS}.rjust(n))", "1 of 2 tests fail:\n- Three rows."),
+}
+ENDED = {
+    "division by zero": ("n = int(input())\nprint(1 / 0)", "ZeroDivisionError (line 2)"),
+    "a second line": ("n = int(input())\nm = input()", "EOFError (line 2)"),
+    "no input is needed for it": ("n = int('x')", "invalid literal for int() with base 10: 'x' (line 1)"),
+    "a secret as text": ("n = input()\nraise ValueError(n)", "ValueError (line 2)"),
+    "a secret as type": ("n = input()\nraise type(n, (Exception,), {})()", "Exception (line 2)"),
+}
+
+
+@pytest.mark.parametrize("case", PRINTED.values(), ids=PRINTED)
+def test_what_is_printed_is_compared_line_by_line(sandbox: SandboxExecutor, case: tuple[str, str]) -> None:
+    code, reason = case
+    assert grade(sandbox, code, lesson(TRIANGLE))["verdict"].reason == reason
+
+
+def test_lines_that_differ_are_shown_side_by_side(sandbox: SandboxExecutor) -> None:
+    check = GradeChain(lesson(TRIANGLE), sandbox, against="examples")
+    reason = check.invoke({"code": PRINTED["one line"][0]})["verdict"].reason
+    assert reason.splitlines()[-3:] == ["expected | printed", "*        | * **", "**       | (no line)"]
+
+
+@pytest.mark.parametrize("case", ENDED.values(), ids=ENDED)
+def test_an_error_is_that_of_the_run_with_the_input(sandbox: SandboxExecutor, case: tuple[str, str]) -> None:
+    code, error = case
+    told = everything(grade(sandbox, code, lesson(TRIANGLE)))
+    assert error in told
+    assert "'3'" not in told
+
+
+@pytest.mark.slow
+def test_a_program_that_only_waits_is_nobodys_fault() -> None:
+    of = lesson(TRIANGLE, "limits: {seconds: 0.5}")
+    with SandboxExecutor(limits=of.limits) as executor:
+        outcome = grade(executor, "import time\nn = input()\ntime.sleep(60)", of)
+    assert (outcome["verdict"].status, outcome["results"]["gradable"]) == ("unverified", False)
+
+
+def test_a_comment_above_an_import_is_about_the_test_below(sandbox: SandboxExecutor) -> None:
+    tests = "```python tests\n# first\nassert f(1) == 1\n\n# about files\nimport io\nassert f(2) == 3\n```\n"
+    reason = grade(sandbox, "def f(x): return x", lesson(f"## F\n{tests}"))["verdict"].reason
+    assert reason == "1 of 2 tests fail:\n- about files"
+
+
 def test_messages_are_in_the_language_of_the_lesson(sandbox: SandboxExecutor) -> None:
     outcome = grade(sandbox, "def total(numbers):\n    return 0\n", lesson(front="language: es"))
     assert outcome["verdict"].reason.startswith("Fallan 1 de 2 pruebas:")

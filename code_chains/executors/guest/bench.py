@@ -316,7 +316,8 @@ class Bench(Comparisons):
         *,
         stdin: str | None = None,
         printed: str | None = None,
-        exact: bool = False,
+        how: str = "",
+        tolerance: float | None = None,
     ) -> None:
         """Try a function on an example; see `Expectations`."""
         start, self._channel.around.given = len(self._channel.printed), stdin
@@ -334,7 +335,12 @@ class Bench(Comparisons):
             self._channel.around.given = None
         if printed is not None:
             shown = Output("".join(self._channel.printed[start:]))
-            if not self.same(shown, printed, "exact" if exact else ""):
+            is_plain = not how and tolerance is None
+            if not (
+                self.same(shown, printed)
+                if is_plain
+                else comparing.same_output(str(shown), printed, how or "words", tolerance)
+            ):
                 raise AssertionError(self.explain(source, shown, "==", printed, "printed"))
         if (printed is None or expected is not None) and (
             isinstance(expected, type) or not comparing.same(got, expected)

@@ -7,6 +7,7 @@ words, without regard to blanks and capitals, and numbers in it up to rounding.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 MAX_WHOLE_ERROR, MAX_ULPS = 1e-9, 4
 """By how much a float that stands for a whole number may be off."""
+SHOWN_LINES, SHOWN_CHARS = 10, 60
 WORDY = 100
 """With more different numbers than this, an output that has a certain one says little."""
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
@@ -93,6 +95,47 @@ def same_text(got: str, expected: str) -> bool:
     """Compare what people read: by words, without regard to blanks and capitals, and numbers up to rounding."""
     words, others = got.casefold().split(), expected.casefold().split()
     return words == others or (len(words) == len(others) and all(map(same_word, words, others)))
+
+
+def same_lines(got: str, expected: str) -> bool:
+    """Compare line by line, without blanks at their ends and empty lines after the last."""
+    return lines_of(got) == lines_of(expected)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of an output as they are compared."""
+    return [line.rstrip() for line in text.rstrip().split("\n")]
+
+
+def same_output(got: str, expected: str, how: str = "words", tolerance: float | None = None) -> bool:
+    """Compare an output as an example says; see `verification.expectations.examples.Compare`."""
+    if tolerance is not None:
+        return _within(got, expected, tolerance)
+    return {"exact": str.__eq__, "lines": same_lines, "words": same_text}[how](got, expected)
+
+
+def _within(got: str, expected: str, tolerance: float) -> bool:
+    """Compare words, of which numbers may differ."""
+    words, others = (" ".join(NUMBER.sub("0", text).casefold().split()) for text in (got, expected))
+    pairs = zip(map(float, NUMBER.findall(got)), map(float, NUMBER.findall(expected)), strict=False)
+    return words == others and all(abs(one - other) <= tolerance for one, other in pairs)
+
+
+def beside(got: str, expected: str) -> str:
+    """Show the lines of two outputs beside each other, from the first that differ; empty for outputs of one line."""
+    printed, wanted = lines_of(got), lines_of(expected)
+    pairs = list(itertools.zip_longest(wanted, printed))
+    first = next((number for number, (one, other) in enumerate(pairs) if one != other), None)
+    if len(pairs) < 2 or first is None:
+        return ""
+    shown = [(_column(one), _column(other)) for one, other in pairs[first : first + SHOWN_LINES]]
+    width = max(len("expected"), *(len(one) for one, _ in shown))
+    rows = [f"{one:<{width}} | {other}" for one, other in [("expected", "printed"), *shown]]
+    return f"from line {first + 1} on:\n" + "\n".join(rows)
+
+
+def _column(line: str | None) -> str:
+    return "(no line)" if line is None else line[:SHOWN_CHARS]
 
 
 def same_word(got: str, expected: str) -> bool:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, cast, get_args
 
 from code_chains.errors import InputError
 
-_OF_CALLS, _OF_RUNS = {"args", "kwargs", "expected", "raises"}, {"stdin", "output", "exact"}
+Compare = Literal["words", "lines", "exact"]
+"""How an output is compared: `words` without regard to blanks and capitals, with numbers up to rounding; `lines` one by one,
+without blanks at their ends and empty ones after the last; `exact` character by character."""
+_OF_CALLS, _OF_RUNS = {"args", "kwargs", "expected", "raises"}, {"stdin", "output", "compare", "tolerance"}
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,8 @@ class Example:
         expected: What it returns or which exception it raises, as source; empty if only its output counts.
         stdin: What can be read from the standard input; None for nothing.
         output: What is printed; None if that does not matter.
-        exact: Whether blanks and capitals of the output count, and each digit.
+        compare: How the output is compared.
+        tolerance: By how much each number of the output may differ; None for rounding. For `words` only.
         is_run: Whether the whole program runs with this input, instead of a function being called.
     """
 
@@ -29,12 +35,14 @@ class Example:
     expected: str = ""
     stdin: str | None = None
     output: str | None = None
-    exact: bool = False
+    compare: Compare = "words"
+    tolerance: float | None = None
     is_run: bool = False
 
     def outcome(self) -> str:
         """Return the arguments of the harness that say what is expected."""
-        options = {"stdin": self.stdin, "printed": self.output, "exact": self.exact or None}
+        options = {"stdin": self.stdin, "printed": self.output, "tolerance": self.tolerance}
+        options["how"] = None if self.compare == "words" else self.compare
         given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
         return ", ".join([self.expected or "None", *given])
 
@@ -79,10 +87,22 @@ def _from_mapping(example: Mapping[object, object]) -> Example:
         expected = _exception(raised, example)
     is_run = not example.keys() & _OF_CALLS
     stdin, output = _text(example, "stdin"), _text(example, "output")
-    exact = example.get("exact", False)
-    if not isinstance(exact, bool) or (exact and output is None):
-        raise InputError(f"{example!r:.80} is not an example: exact is True or False, and about the output.")
-    return Example(_arguments(args, kwargs), expected, stdin, output, exact, is_run)
+    compare, tolerance = _comparison(example)
+    if output is None and example.keys() & {"compare", "tolerance"}:
+        raise InputError(f"{example!r:.80} is not an example: compare and tolerance are about the output.")
+    return Example(_arguments(args, kwargs), expected, stdin, output, compare, tolerance, is_run)
+
+
+def _comparison(example: Mapping[object, object]) -> tuple[Compare, float | None]:
+    compare, tolerance = example.get("compare", "words"), example.get("tolerance")
+    if compare not in get_args(Compare):
+        raise InputError(f"{example!r:.80} is not an example: compare is words, lines or exact.")
+    if tolerance is None:
+        return cast(Compare, compare), None
+    is_number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
+    if not is_number or not 0 <= float(cast(float, tolerance)) < math.inf or compare != "words":
+        raise InputError(f"{example!r:.80} is not an example: tolerance is a number, and compares words.")
+    return "words", float(cast(float, tolerance))
 
 
 def _exception(name: str, example: Mapping[object, object]) -> str:

@@ -665,9 +665,18 @@ def test_fixtures_and_cases_of_classes_are_refused(tests: str) -> None:
         expect(HEAD + tests)
 
 
-@pytest.mark.parametrize("example", [{"expected": 0.3, "exact": True}, {"output": "a", "exact": "yes"}])
-def test_exact_is_about_output_and_a_boolean(example: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="exact is True or False"):
+@pytest.mark.parametrize(
+    "example",
+    [
+        {"expected": 0.3, "compare": "exact"},
+        {"output": "a", "compare": "yes"},
+        {"output": "1", "tolerance": "0.1"},
+        {"output": "1", "tolerance": -1},
+        {"output": "1", "compare": "lines", "tolerance": 0.1},
+    ],
+)
+def test_what_compares_is_about_output_and_is_known(example: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="compare"):
         parse_example(example)
 
 

@@ -185,7 +185,7 @@ PRINTED: dict[str, tuple[str, str, Any]] = {
     "blanks": ("verified", "print('0 ')\nprint('1 ')", "assert output == '0\\n1'"),
     "blanks that count": ("failed", "print('0 ')", "assert output == '0\\n'  # exact"),
     "capitals": ("verified", "print()\nprint('hello world')", [{"output": "Hello World"}]),
-    "capitals that count": ("failed", "print('hello')", [{"output": "Hello\n", "exact": True}]),
+    "capitals that count": ("failed", "print('hello')", [{"output": "Hello\n", "compare": "exact"}]),
     "rounding": ("verified", "print(0.1 + 0.2)", [{"output": "0.3"}]),
     "another order": ("failed", "print(5, 4, 3)", [{"output": "3 4 5"}]),
 }
@@ -201,7 +201,7 @@ def test_what_was_printed_is_compared_by_words(
 
 
 def test_exact_output_that_differs_in_blanks_says_so(sandbox: SandboxExecutor) -> None:
-    found = verdict(sandbox, "print('a  b')", examples=[{"output": "a b\n", "exact": True}])
+    found = verdict(sandbox, "print('a  b')", examples=[{"output": "a b\n", "compare": "exact"}])
     assert "check your blanks" in found.reason
 
 
