@@ -9,10 +9,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise, permutations, product
 
-from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.parsing import names_in, nodes, parse
 from code_chains.lessons.fragments import Fragments
 
 _HOLE = re.compile(r"_{2,}|\.\.\.|…|<[a-z ]+>|\?{2,}|(?<=[ (])#.*(?:TODO|your).*", re.IGNORECASE)
+_CALLED_HOLE = re.compile(r"(?:_{2,}|\.\.\.|…|\?{2,})\(")
 _TELLING = (
     ast.BinOp | ast.BoolOp | ast.Call | ast.Compare | ast.IfExp | ast.ListComp | ast.GeneratorExp | ast.Lambda
 )
@@ -22,6 +23,8 @@ _MAX_FILLS = 30
 _MAX_PAIRS = 20
 _ALIKE = 0.6
 _MIN_EXPRESSION = 8
+_OBVIOUS = "sum len any all max min sorted list set str int float print range".split()
+"""What anybody would try in the place of a function that is left out."""
 
 
 def assemble(fragments: Fragments, *, learner: str, starter: str, asked: Sequence[str]) -> Iterator[str]:
@@ -151,13 +154,21 @@ def _pieces_to_insert(fragments: Fragments, learner: str) -> Iterator[str]:
     yield "\n".join([*fragments.blocks, *(piece for piece in fragments.inline if piece in simple)])
     heads = [line for line in lines if line.endswith(":")]
     yield from (f"{head}\n    {line}" for head, line in product(heads[:3], simple[:4]))
+    ranges = [line for line in fragments.inline if line.startswith("range(")]
+    for numbers, line in product(ranges[:2], simple[:4]):
+        free = names_in(parse(line) or ast.Module([], [])) - {
+            *names_in(parse(numbers) or ast.Module([], [])),
+            *_OBVIOUS,
+        }
+        yield from (f"for {name} in {numbers}:\n    {line}" for name in sorted(free))
 
 
 def _fill(block: str, fragments: Fragments, learner: str) -> Iterator[str]:
     """Yield a block with its hole filled by what the learner has, or could easily think of."""
     if not _HOLE.search(block):
         return
-    pieces = [*_pieces(learner), *fragments.inline, *_pieces(_HOLE.sub("x", block))]
+    called = _OBVIOUS if _CALLED_HOLE.search(block) else []
+    pieces = [*called, *_pieces(learner), *fragments.inline, *_pieces(_HOLE.sub("x", block))]
     names = dict.fromkeys(filter(str.isidentifier, pieces))
     simple = [f"{left} {sign} {right}" for left, right in permutations(names, 2) for sign in ("+=", "+")]
     indent = re.compile(r"^([ \t]*)(?:" + _HOLE.pattern + r")\s*$", re.MULTILINE | re.IGNORECASE)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from code_chains.analysis.parsing import parse
@@ -26,8 +29,12 @@ _OTHER = re.compile(
 _PSEUDO = re.compile(
     r"^\s*(?:set|return|for|while|if|else|repeat|add|let|call)\b", re.MULTILINE | re.IGNORECASE
 )
+_EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3})(?=[^\s*_])([^\n]+?)(?<=[^\s*_])\1(?!\w)")
+_BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ ]", re.MULTILINE)
+_LOOKALIKES = str.maketrans("аеорсухіјѕԁһԛԝոցաοαευικνρτχ", "aeopcyxijsdhqwnguoaeuikvptx")
+"""Letters of other scripts that look like Latin ones: a learner who types what is shown gets the answer."""
 _JOINT = re.compile(r"\s(?:and|then|y|luego|und|dann)\s")
-_SENTENCE = re.compile(r"(?<!`)\b(?:return|if|for|while)\b[^`\n]+")
+_SENTENCE = re.compile(r"(?<!`)\b(?:return|if|for|while)\b[^`\n]+|[\w.]+\([^`\n]+\)")
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ def read_fragments(hints: Iterable[str]) -> Fragments:
     """Return the code in hints: fences of any kind, prompts, diffs, quotes, comments, indented and inline code."""
     blocks, inline, diffs, foreign = list[str](), list[str](), list[tuple[str, str]](), list[str]()
     syntax = Syntax()
-    for hint in hints:
+    for hint in map(_plain, hints):
         text = _QUOTE.sub("", hint)
         for token in read_fences(text):
             if token.type == "fence" and _DIFF.search(token.content):
@@ -77,8 +84,43 @@ def read_fragments(hints: Iterable[str]) -> Fragments:
         blocks += filter(_defines, pieces)
         if len(pieces) > 1:
             blocks.append("\n".join(pieces))
+            blocks += _nested(pieces)
+        if len(_BULLET.findall(prose)) > 1:
+            blocks.append(
+                textwrap.dedent("\n".join(filter(_may_be_code, _BULLET.sub("", prose).splitlines())))
+            )
         blocks += _unfenced(prose, hint)
     return Fragments(_once(blocks), _once(inline), tuple(dict.fromkeys(diffs)), _once(foreign))
+
+
+def _plain(hint: str) -> str:
+    """Return a hint as its reader would type it: without what cannot be seen, other forms of letters, JSON and emphasis."""
+    text = unicodedata.normalize("NFKC", hint).translate(_LOOKALIKES)
+    text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
+    with suppress(ValueError, TypeError, RecursionError):
+        held = json.loads(text)
+        texts = held.values() if isinstance(held, dict) else ["\n".join(map(str, held))]
+        text = "\n".join(f"```\n{value}\n```" if "\n" in str(value) else str(value) for value in texts)
+    return _EMPHASIS.sub(lambda match: f"`{match[2]}`" if _parses(match[2]) else match[0], text)
+
+
+def _nested(pieces: list[str]) -> Iterator[str]:
+    """Yield pieces as lines, each head of a block with what follows in it; `return` ends all blocks, or none."""
+    if not any(piece.endswith(":") for piece in pieces):
+        return
+    for ends in (0, 1):
+        lines, depth = list[str](), 0
+        for piece in pieces:
+            if piece.startswith("return") and not ends:
+                depth = 0
+            lines.append("    " * depth + piece)
+            depth += piece.endswith(":")
+        yield "\n".join(lines)
+
+
+def _may_be_code(line: str) -> bool:
+    text = line.strip()
+    return text.endswith(":") or _parses(text)
 
 
 def _once(texts: list[str]) -> tuple[str, ...]:
@@ -123,7 +165,7 @@ def _statement_in(sentence: str) -> str:
     """Return the statement that a sentence begins with; empty if it begins with none that computes something."""
     words = sentence.split(" ")
     for end in range(len(words), 1, -1):
-        text = " ".join(words[:end]).rstrip(" .,;!?")
+        text = " ".join(words[:end]).rstrip(" .,;!?'\"“”»}")
         if re.search(r"[-+*/(\[=<>]", text) and _parses(text):
             return text
     return ""
