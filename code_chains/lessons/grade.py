@@ -12,7 +12,7 @@ from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.lessons.lesson import Lesson, Reveals, Step
 from code_chains.lessons.reveal import Feedback
-from code_chains.lessons.running import Submission, Tested, run_alone, run_tests
+from code_chains.lessons.running import Submission, Tested, program_of, run_alone, run_tests
 from code_chains.lessons.texts import texts_in
 from code_chains.state import CodeState, Problem, TestResult, Verdict
 
@@ -103,6 +103,9 @@ class GradeChain(StreamingChain):
         if expected is None:
             yield self._neutral(texts.no_tests, problems)
             return
+        if number := submission.missing_step:
+            yield self._neutral(texts.first.format(step=number), problems)
+            return
         tested = yield RunFunction(lambda _: run_tests(self.executor, submission, expected), None, config)
         alone = None
         if tested.program is not None and not tested.program.ok and tested.program.status != "timeout":
@@ -154,7 +157,7 @@ def submission_of(lesson: Lesson, values: State) -> Submission:
         raise InputError("accepted must be a list of programs, the first one first.")
     if not isinstance(values["code"], str):
         raise InputError(f"code must be the text of a program, not {type(values['code']).__name__}.")
-    return Submission(lesson, step, values["code"], tuple(accepted))
+    return Submission(lesson, step, program_of(values["code"]), tuple(map(program_of, accepted)))
 
 
 def _as_json(result: TestResult) -> dict[str, Any]:

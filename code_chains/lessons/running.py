@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 
-from code_chains.analysis.parsing import names_in
+from code_chains.analysis.parsing import names_in, parse
+from code_chains.analysis.replies.extraction import extract_code
 from code_chains.analysis.replies.syntax import top_level_names
 from code_chains.chains.tested import TestRun, testing, verdict_of_runs
 from code_chains.conversations.scripts import extract_futures
@@ -17,6 +18,7 @@ from code_chains.executors.guest.wire import WALL_FACTOR
 from code_chains.lessons.expected import Expected
 from code_chains.lessons.lesson import Lesson, Step
 from code_chains.state import Execution, Verdict
+from code_chains.verification.expectations.assertions import free_names
 from code_chains.verification.expectations.examples import Example
 from code_chains.verification.expectations.given import Expectations, UntestableError
 from code_chains.verification.expectations.oracles import OUTPUT
@@ -24,6 +26,8 @@ from code_chains.verification.expectations.oracles import OUTPUT
 _TRIES = 2
 _CPU_SHARE = 0.9
 """Of the limit of time; whoever spends less of it before the limit of wall time may have been held up by others."""
+_PASTED = ("```", "~~~", ">>>", "%", "!", "\ufeff")
+"""What a program begins with that was copied from a page, a session, a notebook or a file."""
 _PROMPT = re.compile("\x0e(.*?)\x0f", re.DOTALL)
 # What earlier steps print or read is not part of this one, and what they import is not imported for it.
 _BEFORE = """\
@@ -51,6 +55,12 @@ with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
     import signal
     signal.setitimer(signal.ITIMER_PROF, seconds)
 """
+
+
+def program_of(text: str) -> str:
+    """Return the program that a learner typed or pasted: without fences, prompts, magics and a byte order mark around it."""
+    is_pasted = text.lstrip().startswith(_PASTED) and parse(text) is None
+    return (extract_code(text) if is_pasted else "") or text
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,17 @@ class Submission:
     def known_names(self) -> list[str]:
         """The names that it finds defined."""
         return sorted({name for code in (*self.setups, *self.accepted) for name in top_level_names(code)})
+
+    @property
+    def missing_step(self) -> int:
+        """The number of the earlier step on whose solution the tests build, and which is not solved; 0 if there is none."""
+        expected = self.step.tests or self.step.examples
+        needed = set(free_names(expected.expectations.tests)) if expected else set[str]()
+        needed -= {*self.known_names, *top_level_names(self.code), *self.given_names}
+        for step in self.lesson.steps[: self.step.number - 1]:
+            if step.solution and needed & top_level_names(step.solution.code):
+                return step.number
+        return 0
 
     @property
     def given_names(self) -> set[str]:

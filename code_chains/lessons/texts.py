@@ -18,6 +18,7 @@ class Texts(NamedTuple):
         failed: `{failed}` of `{count}` tests fail.
         test: What a test without a description is called, by its `{number}`.
         with_input: What a test is about, and its `{inputs}`.
+        first: An earlier `{step}` is to be solved before.
         broken: The test in a `{line}` of the lesson is broken.
         crashed: The program ended with an `{error}`.
         ended: The program ended while it was tested.
@@ -37,6 +38,7 @@ class Texts(NamedTuple):
     failed: str
     test: str
     with_input: str
+    first: str
     broken: str
     crashed: str
     ended: str

@@ -8,7 +8,7 @@ from code_chains.lessons.grade import GradeChain
 from code_chains.lessons.hints import Hint, Hints
 from code_chains.lessons.lesson import Lesson, Step
 from code_chains.lessons.progress import Progress
-from code_chains.lessons.running import Submission
+from code_chains.lessons.running import Submission, program_of
 from code_chains.records import Execution, Verdict
 
 LOST_STATE = "What earlier runs made is gone, as their session has ended."
@@ -75,7 +75,7 @@ class LearnerWork:
             self._session = self.executor.session()
             accepted = tuple(self.progress.accepted(self.step))
             self._session.run(Submission(self.lesson, self.step, "", accepted).before or "0")
-        return self._session.run(self.code, files=self.lesson.files, stdin=stdin)
+        return self._session.run(program_of(self.code), files=self.lesson.files, stdin=stdin)
 
     def undo(self) -> None:
         """Take back the effects of the last run.

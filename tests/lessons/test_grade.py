@@ -381,6 +381,29 @@ def test_a_program_that_only_waits_is_nobodys_fault() -> None:
     assert (outcome["verdict"].status, outcome["results"]["gradable"]) == ("unverified", False)
 
 
+PASTED = {
+    "a fence": f"```python\n{RIGHT}```",
+    "prompts": ">>> def total(numbers):\n...     return sum(numbers)\n...",
+    "a byte order mark": f"\ufeff{RIGHT}",
+    "a magic": f"%matplotlib inline\n{RIGHT}",
+}
+
+
+@pytest.mark.parametrize("code", PASTED.values(), ids=PASTED)
+def test_what_is_around_a_pasted_program_is_left_out(sandbox: SandboxExecutor, code: str) -> None:
+    assert grade(sandbox, code)["verdict"].reason == "Right: 2 of 2 tests pass."
+
+
+def test_a_step_that_builds_on_another_says_so(sandbox: SandboxExecutor) -> None:
+    first = "## One\n```python tests\nassert one() == 1\n```\n```python solution\ndef one(): return 1\n```\n"
+    second = "## Two\n```python tests\nassert two() == one() + 1\n```\n"
+    of, code = lesson(f"{first}\n{second}"), "def two(): return 2"
+    outcome = grade(sandbox, code, of, step=2)
+    assert outcome["verdict"].reason.startswith("This exercise builds on step 1. Solve that one first.")
+    assert not outcome["results"]["gradable"]
+    assert grade(sandbox, code, of, step=2, accepted=["def one(): return 1"])["verdict"].ok
+
+
 def test_a_comment_above_an_import_is_about_the_test_below(sandbox: SandboxExecutor) -> None:
     tests = "```python tests\n# first\nassert f(1) == 1\n\n# about files\nimport io\nassert f(2) == 3\n```\n"
     reason = grade(sandbox, "def f(x): return x", lesson(f"## F\n{tests}"))["verdict"].reason
