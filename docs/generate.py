@@ -132,6 +132,23 @@ def with_languages(page: str) -> str:
     return re.sub(r"- \d+ languages: .+", f"- {len(LANGUAGES)} languages: {named}.", page)
 
 
+PLACES = {
+    "what one stage does": "its module in `chains/`; what it tells the next one is a key of `state.py`",
+    "an argument of the factory": "the value that it belongs to in `assembly/settings.py`, `solvers.py` or `verifiers.py`",
+    "what is read from a model's reply": "`analysis/replies/`",
+    "a check of source": "`analysis/checks/`",
+    "what makes an outcome right, wrong or doubtful": "`verification/`",
+    "where programs run": "`executors/`; `executors/guest/` runs beside the program, with the standard library alone",
+    "a type of data file": "`profiles/inside/`, and its row in `profiles/inside/kinds.py`",
+    "a message, or a language": "`data/languages/`",
+    "a column of a batch's results": "`COLUMNS` in `batch/export.py`",
+    "a limit": "`executors/limits.py` for a run, `callbacks/budget.py` for a question",
+    "exercises and grading": "`lessons/`; what a learner sees of it in `apps/`",
+    "the terminal, the page, a notebook, MCP": "`apps/`",
+}
+"""Where a change goes."""
+
+
 def package_map() -> str:
     """Return the page that names each folder and module, with the first lines of their docstrings."""
     package = FOLDER.parent / "code_chains"
@@ -140,6 +157,10 @@ def package_map() -> str:
         "",
         "Every folder and module with the first line of its docstring, written by `docs/generate.py`.",
         "Imports point downwards in the layers of `setup.cfg`; see [architecture](architecture.md), too.",
+        "",
+        "| a change of | goes to |",
+        "|---|---|",
+        *(f"| {change} | {place} |" for change, place in PLACES.items()),
     ]
     for folder in sorted({path.parent for path in package.rglob("*.py")}):
         name = folder.relative_to(package.parent).as_posix()
