@@ -10,25 +10,15 @@ from functools import cache
 from typing import Any
 
 from code_chains.language.reasons import everywhere
+from code_chains.language.vocabulary import either, vocabulary
 from code_chains.verification.numbers import NUMBER
 
 CODE = re.compile(r"[-+]?0\d[\d.]*|\+\d{7,}")
 """A number that is a name when it stands in a text, such as a postal code: its zeros count."""
 _PHONE = re.compile(r"\+\d(?:[ ()/-]{0,3}\d){6,}")
 _ABOUT_VERSION = re.compile(r"\bv(?:ersion)?\b\.?", re.IGNORECASE)
-_MONTHS = {
-    month: number
-    for months in (
-        "january february march april may june july august september october november december",
-        "jan feb mar apr may jun jul aug sep oct nov dec",
-        "januar februar märz april mai juni juli august september oktober november dezember",
-        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
-        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
-    )
-    for number, month in enumerate(months.split(), 1)
-}
+_WORDS = vocabulary("notations")
+_MONTHS = {month: number for months in _WORDS["months"] for number, month in enumerate(months.split(), 1)}
 _MONTH = "|".join(_MONTHS)
 _DATE_OR_TIME = re.compile(
     rf"\b\d\d?:\d\d(?::\d\d)?|\b[12]\d{{3}}[-/.]\d\d(?:[-/.]\d\d)?\b|\b\d\d?[-/.]\d\d?[-/.]\d{{4}}\b"
@@ -59,13 +49,7 @@ _DATES = (
     "%A, %B %d, %Y",
     "%Y/%m/%d",
 )
-_BEFORE_DATE = (
-    r"(?:(?:on|am|el|le|the)\s+)?"
-    r"(?:(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun"
-    r"|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lunes|martes|miércoles|jueves|viernes|sábado|domingo"
-    r"|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica"
-    r"|(?:segunda|terça|quarta|quinta|sexta)(?:-feira)?)\.?,?\s+)?"
-)
+_BEFORE_DATE = either(_WORDS["before_date"])
 _DAY_FIRST = re.compile(
     rf"{_BEFORE_DATE}(?:the\s+)?(\d{{1,2}})(?:st|nd|rd|th|er|[.º°])?\s+(?:(?:of|de)\s+)?([^\W\d_]+)\.?,?"
     r"\s+(?:del?\s+)?(\d{4})",

@@ -18,44 +18,19 @@ from code_chains.evaluation.units import (
     unit_at,
     unit_named,
 )
+from code_chains.language.vocabulary import either, vocabulary
 from code_chains.verification.number_words import stated_in_words, whole_numerals
 from code_chains.verification.numbers import WRITTEN_NUMBER, Number, normalized, possible_values
 
-_SCALES = by_word(
-    {
-        Decimal(12): "dozen dozens dutzend docena docenas douzaine douzaines dozzina dozzine dúzia dúzias",
-        Decimal(100): "hundred hundreds hundert",
-        Decimal(10**3): "k thousand thousands tausend tsd mil mille mila"
-        " тысяча тысячи тысяч тыс हज़ार हजार ألف آلاف",
-        Decimal(10**5): "lakh lakhs लाख",
-        Decimal(10**6): "mn mio million millions millionen millón millones milione milioni milhão milhões"
-        " миллион миллиона миллионов млн milyon مليون",
-        Decimal(10**7): "crore crores करोड़",
-        Decimal(10**9): "bn mrd billion billions milliarde milliarden milliard milliards miliardo miliardi"
-        " миллиард миллиарда миллиардов млрд milyar مليار",
-        Decimal(10**12): "trillion trillions billionen",
-    }
-)
-_SIGNS_OF_SCALES = by_word(
-    {
-        Decimal("0.001"): "‰",
-        Decimal(100): "百",
-        Decimal(10**3): "千 천",
-        Decimal(10**4): "万 萬 만",
-        Decimal(10**6): "M",
-        Decimal(10**8): "億 亿 억",
-        Decimal(10**9): "B",
-    }
-)
+_WORDS = vocabulary("quantities")
+_SCALES = {word: Decimal(scale) for word, scale in by_word(_WORDS["scales"]).items()}
+_SIGNS_OF_SCALES = {word: Decimal(scale) for word, scale in by_word(_WORDS["signs_of_scales"]).items()}
 _SCALE = re.compile(
     rf"\s?(?:(?:(?i:{'|'.join(sorted(_SCALES, key=len, reverse=True))})|[MB])(?!\w)\.?|[‰百千천万萬만億亿억])"
 )
 _SCALE_OF_MONEY = re.compile(r"[mb](?!\w)")
 _DASH = re.compile(r"(?<![\w.,)])[\u2010-\u2014\ufe63\uff0d](?=\d)")
-_NEGATIVE = (
-    r"\b(?:minus|negative|negativ|(?<!au )(?<!ou )moins|(?<!al )(?<!o )menos|(?<!o )meno|минус)"
-    r"(?!\s+(?:de|di|que)\b)"
-)
+_NEGATIVE = either(_WORDS["negative"])
 _NEGATIVE_WORDS = rf"{_NEGATIVE}|(?<!\w)-(?=[^\W\d_])"
 _MINUS = re.compile(rf"(?:{_NEGATIVE}\s+|-\s?(?=[{MONEY}]))([{MONEY}]?)\s?(?=\d)", re.IGNORECASE)
 _VULGAR = re.compile(r"(?<![\d.,])(\d{0,9})\s?([¼-¾⅐-⅞])")
@@ -66,7 +41,7 @@ _INEXACT = re.compile(r"(?<![\w.,])(?:\d+(?:\.\d+)?[eE]-\d{1,3}(?!\w)|\d[\d,]{9,
 _PER_MILLE = re.compile(r"(?:per|pro) ?mille\b", re.IGNORECASE)
 _MANY_DIGITS = 10
 _TAG = re.compile(r"<[^<>\s][^<>]*>\s*$")
-_BOUNDS = r"\b(?:at\s+least|at\s+most|up\s+to|mindestens|höchstens|au\s+moins|au\s+plus|al\s+menos)\b"
+_BOUNDS = either(_WORDS["bounds"])
 _BOUND = re.compile(rf"{_BOUNDS}\s?", re.IGNORECASE)
 _CHANGES_BEFORE = re.compile(
     rf"""(?:

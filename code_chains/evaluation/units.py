@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TypeVar
 
+from code_chains.language.vocabulary import pattern, vocabulary
+
 _Value = TypeVar("_Value")
 
 
@@ -16,46 +18,10 @@ def by_word(words: Mapping[_Value, str]) -> dict[str, _Value]:
 
 
 _CODES = "eur usd gbp chf jpy cad aud nzd hkd sgd sek nok dkk pln czk inr cny brl mxn".split()
-_CURRENCIES = {code: code for code in _CODES} | by_word(
-    {
-        "eur": "€ euro",
-        "usd": "$ dollar us$ usdollar",
-        "gbp": "£",
-        "jpy": "¥ yen",
-        "inr": "₹ rupee",
-        "cad": "ca$ c$",
-        "aud": "au$ a$",
-        "sgd": "sg$ s$",
-        "nzd": "nz$",
-        "hkd": "hk$",
-        "mxn": "mx$",
-        "brl": "r$",
-        "rub": "₽",
-        "krw": "₩",
-        "try": "₺",
-    }
-)
-_PREFIXES = {"": ""} | by_word(
-    {"k": "kilo", "M": "mega", "G": "giga", "T": "tera", "c": "centi zenti", "m": "milli", "μ": "micro mikro"}
-)
-_BASES = by_word(
-    {
-        "m": "meter metre mètre metro",
-        "g": "gram gramm gramme",
-        "l": "liter litre",
-        "s": "second sekunde sekunden",
-        "W": "watt",
-        "V": "volt",
-        "A": "ampere",
-        "Pa": "pascal",
-        "N": "newton",
-        "J": "joule",
-        "Hz": "hertz",
-        "B": "byte",
-        "bit": "bit",
-        "Ω": "ohm",
-    }
-)
+_WORDS = vocabulary("units")
+_CURRENCIES = by_word(_WORDS["currencies"])
+_PREFIXES = {"": ""} | by_word(_WORDS["prefixes"])
+_BASES = by_word(_WORDS["bases"])
 _UNITS = (
     _CURRENCIES
     | {prefix + base: sign + unit for prefix, sign in _PREFIXES.items() for base, unit in _BASES.items()}
@@ -102,9 +68,7 @@ UNIT = re.compile(
     rf"(?:(?:\s?[/·⋅]\s?|\s+(?:per|pro|an?(?=\s+{_TIME}))\s+)(?:(?:square|cubic)\s+)?{_NAME}(?:\s+(?:squared|cubed))?)*)",
     re.IGNORECASE,
 )
-_PERCENT = re.compile(
-    r"\s*(?:[%٪％]|per\s?cent|pro[cz]ent|por ?cent|pour ?cent|per ?cento|процент)", re.IGNORECASE
-)
+_PERCENT = pattern(_WORDS["percent"])
 _PER = re.compile(r"\s*/\s*|\s+(?:per|pro|an?)\s+", re.IGNORECASE)
 _SQUARE = re.compile(
     rf"\b(?:(square\s|sq\.?\s|quadrat)|(?:cubic\s|cu\.?\s|kubik))\s*({LETTERS})", re.IGNORECASE
@@ -159,5 +123,5 @@ def _name(written: str) -> str:
     singular = folded.removesuffix("s") if len(folded) > 3 else folded
     for name in (folded, singular):
         if name in _UNITS:
-            return _UNITS[name] + power
+            return f"{_UNITS[name]}{power}"
     return (re.sub(r"[sS]$", "", base) if len(base) > 3 else base) + power

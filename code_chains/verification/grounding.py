@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from code_chains.inputs.text import folded
+from code_chains.language.vocabulary import either, pattern, vocabulary
 from code_chains.verification.number_words import numbers_in_words, stated_in_words
 from code_chains.verification.numbers import NUMBER, Number, normalized, readings, values_in
 from code_chains.verification.values.rounding import asked_decimals
@@ -18,40 +19,14 @@ _MAX_RESULTS = 3
 _MAX_DOUBTFUL = 500
 _GLUED = re.compile(r"(?<![A-Za-z_])(\d)(?=[^\W\d_])")
 _VERSION = re.compile(r"(?<![\w.])(\d{1,9})\.(\d{1,9})(?:\.\d+)+(?![\w])")
-_PERCENT = re.compile(
-    r"\s*(?:[%٪％]|per\s?cent|pro[cz]ent\w*|por ?ciento|pour ?cent|per ?cento|por ?cento|percent\w*|パーセント|퍼센트|프로"
-    r"|процент\w*|відсот\w*|بالم|في الم|درصد|אחוז|प्रतिशत|τοις εκατό|persen|phần trăm|la sută|เปอร์เซ็นต์)",
-    re.IGNORECASE,
-)
-_PERCENT_BEFORE = re.compile(r"(?:[%٪％]|yüzde|百分之|ร้อยละ)\s*[-+]?$", re.IGNORECASE)
-_MULTIPLIERS = {
-    1e9: r"mil millones|mil milhões|billions?|milliard\w*|miliard\w*|miljard\w*|мил+иард\w*|мільярд\w*"
-    r"|млрд|miliar|tỷ|milyar|مليار|bn",
-    1e6: r"mill?i[oó]n\w*|millones|mil[hj]\w*|milione?\w*|mio|миллион\w*|мільйон\w*|млн|مليون|میلیون|juta|triệu|milyon\w*"
-    r"|εκατομμύρι\w*|ล้าน|백만|百万|百萬|(?-i:M)(?!\w)",
-    1e3: r"thousand|tausend|mille|mila|mil\b|duizend|tusen|tysi\w+|tisíc\w*|тыс\w*|тис\w*"
-    r"|ألف|آلاف|هزار|हज़ार|हजार|ribu|nghìn|bin\b|千|천|k\b",
-    1e4: "[万萬만]|หมื่น",
-    1e8: "[亿億억]",
-    1e12: r"[兆조]|trillion\w*|billionen|billones",
-    1e5: r"lakhs?\b|लाख",
-    1e7: r"crores?\b|करोड़",
-}
+_WORDS = vocabulary("grounding")
+_PERCENT = pattern(_WORDS["percent"])
+_PERCENT_BEFORE = pattern(_WORDS["percent_before"])
+_MULTIPLIERS = {times: either(words) for times, words in _WORDS["multipliers"]}
 """Words that multiply the number before them."""
 _MULTIPLES = [(times, re.compile(rf"\s*(?:{words})", re.IGNORECASE)) for times, words in _MULTIPLIERS.items()]
-_ABOUT = re.compile(
-    r"(?:\b(?:about|around|roughly|approximately|approx\.?|nearly|almost|some|circa|ca\.?|ungefähr|etwa|rund|fast|knapp|unos|unas"
-    r"|aproximadamente|casi|cerca|alrededor|environ|presque|près|quase|quasi|около|примерно|почти|приблизно|близько|حوالي"
-    r"|تقريبا|حدود|תقریبا|בערך|लगभग|περίπου|ongeveer|bijna|ungefär|omkring|około|asi|přibližně|yaklaşık|khoảng|sekitar"
-    r"|aproximativ)|[~≈约約약]|およそ|ほぼ|대략|ประมาณ)\W*(?:\w{1,4}\W+)?$",
-    re.IGNORECASE,
-)
-_FALLING = re.compile(
-    r"\b(?:fell|fall|decreas|drop|declin|loss|lost|lose|minus|negative|down|lower|reduc|shrank|deficit|gesunken|fiel|sank|verl"
-    r"|gefallen|rückgang|cay|baj|disminu|pérdid|menos|descen|baiss|diminu|perte|recul|moins|chut|cal[oa]|perdit|meno|sces|caiu"
-    r"|queda|perda|prejuízo|упал|снизил|убыт|минус|впа|знизи|збит|мінус)|下降|[减減]少|[亏虧]|负|跌|下落|損失|マイナス|감소|하락|손실",
-    re.IGNORECASE,
-)
+_ABOUT = pattern(_WORDS["about"])
+_FALLING = pattern(_WORDS["falling"])
 _AFTERNOON = re.compile(r"(?::\d\d){0,2}\s*p\.?\s?m\b", re.IGNORECASE)
 _MIDNIGHT = re.compile(r"(?::\d\d){0,2}\s*a\.?\s?m\b", re.IGNORECASE)
 _BELOW = re.compile(r"\s?[/⁄]\s?(\d{1,9})(?![\d.])")

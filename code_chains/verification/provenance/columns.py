@@ -16,6 +16,7 @@ from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import nodes, tree_of
 from code_chains.analysis.work import walk
 from code_chains.inputs.text import folded
+from code_chains.language.vocabulary import either, pattern, vocabulary
 from code_chains.verification.provenance.periods import has_word
 from code_chains.verification.provenance.selections import SQL, queries, selections
 from code_chains.verification.provenance.synonyms import has_synonym, holds, parts, stem
@@ -53,110 +54,14 @@ _ATTRIBUTES = words(
 _AGGREGATING = words("mean sum median max min idxmax idxmin std var")
 _ADDING = words("mean sum median")
 _SQL_METHODS = {"avg": "mean"}
-_ORDINAL = re.compile(
-    r"(?:^|[_ ])(?:year|jahr|ann[eé]e|año|anno|ano|rok|год|yıl|id|zip|plz)(?:$|[_ ])|年", re.IGNORECASE
-)
+_WORDS = vocabulary("columns")
+_ORDINAL = pattern(_WORDS["ordinal"])
 """Names of columns whose numbers nobody adds up."""
-_MEASURE = re.compile(
-    r"(?:(?:total|net|gross|daily|used|all|sum|avg|mean)[_ ])?(?:[kcm]?m|k?g|m?l|s|secs?|seconds|degrees?|celsius|mph|kmh"
-    r"|[a-z]|[kmgt]b|rh|t_?[cf]|ppm|hpa|mbar|mmhg|db|bpm)"
-    r"|(?:.*[_ ])?(?:amount|value|total|reading|measurement|[kmg]?wh?|lit(?:re|er)s?|h|hours?|min(?:utes)?"
-    r"|eur|usd|gbp|chf|pct|percent)",
-    re.IGNORECASE,
-)
+_MEASURE = pattern(_WORDS["measure"])
 """A column that is called by its unit may hold whatever is asked for."""
 _FAMILIES = {
-    "price": (
-        re.compile(
-            r"\b(?:cheap|expensive|costs?\b|prices?\b|how much money\b|worth\b(?! (?:it|\w+ing)\b)"
-            r"|(?:stock|inventory) value\b|value of [\w ]*\b(?:stock|inventory|warehouse|goods)\b)"
-        ),
-        re.compile(
-            r"pri[cx]|prec|prezz|preis|quote|cost|amount|total|fee|pa(?:y|id)|revenue|sale|value|fare|rent|charge"
-            r"|spen[dt]|bill|budget|earn|income|salar"
-            r"|wage|money|usd|eur|gbp|dollar|[€$£¥]|balance|donat|contribut|deposit|saving|debt|loan|owed|raised"
-            r"|grant|fund|pledge"
-            r"|worth|valu|close|asset|refund|saldo|sum|gebuhr|umsatz|\bnet\b|gross|netto|brutto|bottle|glass|\beach\b"
-        ),
-    ),
-    "profit": (
-        re.compile(r"(?<!non-)(?<!non )(?<!not-for-)\bprofits?\b"),
-        re.compile(
-            r"profit|surplus|margin|gain|net|cost|expen|spen[dt]|paid|balance|earn|loss|income|amount|result|value"
-            r"|return|wage|rent|tax"
-            r"|bought|purchas|buy|sell|wholesale|retail|invest|entry|exit|open|close"
-        ),
-    ),
-    "age": (
-        re.compile(
-            r"\b(?:how old|ages?|(?:old|young)est (?:person|employee|member|player|student|patient|child))\b"
-            r"|\b(?:durchschnitts|mindest|hochst)?alters?\b|\bwie alt\b|\bedad\b|\beta\b|\bidade\b"
-            r"|\bleeftijd|\bhoe oud\b|\bwiek|возраст|年龄|年齢"
-        ),
-        re.compile(
-            r"ages?(?![a-z])|born|birth|dob|date(?![a-z])|year|since|buil|bought|purch|found|open|publ|releas|establ|vintage"
-            r"|install|made|launch|plant|commission|complet|alter|edad|idade|geboren|nacim|naiss|creat|issued|receiv|submit"
-            r"|regist|admit|stamp|period|nasc|leeftijd|\beta\b|wiek|urodz|pflanz|\banni\b|歳|才|rok\b|возраст|рожд|год"
-            r"|年|生|datum|fecha|data\b|jahr|annee|\bano|anno|seit"
-        ),
-    ),
-    "calories": (re.compile(r"\bk?cal(?:s|ories)?\b"), re.compile(r"cal|energ|kj|joule|protein|carb|fat")),
-    "weight": (
-        re.compile(
-            r"\b(?:heav(?:y|ier|iest)|weigh|how many (?:kilo(?:gram)?s?|grams|tonn?es|tons|pounds|ounces)\b)"
-        ),
-        re.compile(
-            r"weigh|mass|gram|\b(?:k?g|lbs?|oz)\b|[_ ](?:k?g|lbs?|oz)|pound|ounce|kilo|ton|heav|quantity|yield|load|unit"
-        ),
-    ),
-    "distance": (
-        re.compile(
-            r"\bhow (?:far\b|many (?:kilo|centi|milli)?met(?:re|er)s\b|many (?:km|miles|feet|yards)\b)"
-        ),
-        re.compile(
-            r"dist|met(?:re|er)|\b[kcm]?m\b|[_ ][kcm]?m\b|mile|mileage|feet|foot|yard|height|width|depth|size|range|odo|span"
-        ),
-    ),
-    "salary": (
-        re.compile(
-            r"\b(?:salar|wages?\b|incomes?\b|earn(?:s|ed)? (?:the )?(?:most|least|more|less)\b)"
-            r"|\b(?:gehalt|gehalter|lohne?\b|verdien(?:t|en)\b|salaires?\b|salarios?\b)"
-            r"|\b(?:sueldos?\b|stipendi|salaris|loon\b|pensj)|зарплат|工资|给料|給料"
-        ),
-        re.compile(
-            r"salar|wage|income|pay|earn|gross|net\b|comp|amount|eur|usd|gbp|rate|[€$£]|revenue|sales|total|profit"
-            r"|tip|takings"
-            r"|gehae?lt|lohn|remuner|provision|verdienst|\bsold|brutto|netto|betrag|umsatz|einnahm|erlos|gewinn"
-            r"|recette|ventes|ingreso|sueldo|stipend|loon|pensj|kwota|зарплат|сумма|工资|給料|给料"
-        ),
-    ),
-    "rating": (
-        re.compile(
-            r"\b(?:ratings?|(?:best|worst|top|highest|lowest)[ -]rated)\b"
-            r"|\b(?:bewertung|note client|note moyenne|valoracion|calificacion|valutazion)"
-            r"|\b(?:avaliaca|beoordeling|ocen[aey]\b)|рейтинг|оценк|评分|評価"
-        ),
-        re.compile(
-            r"rat(?:ing|ed)|star|score|review|point|mark|grade|vot|feedback|satisf|rank|bewert|note|nps|imdb|quality"
-            r"|level|value|punkt|valor|calif|valut|stern|etoile|estrell|stell|stopi|gwiazd"
-            r"|voto|avali|beoord|ocen|рейт|оцен|评|評|点"
-        ),
-    ),
-    "speed": (
-        re.compile(
-            r"\b(?:fast(?:er|est)|slow(?:er|est)|how (?:fast|slow)|(?<!\dx )speeds?(?! (?:of|limit)\b))\b"
-        ),
-        re.compile(
-            r"speed|velocit|mph|km/?h|kmh|knots?\b|\bm/s|pace|time|rate|duration|days?\b|hour|\bh\b|zeit|temps|tiempo"
-            r"|tempo|tijd|czas|врем|minute|second|\bmin\b|\bs(?:ec)?\b|result|finish|lap|rank"
-        ),
-    ),
-    "volume": (
-        re.compile(r"\bhow many (?:milli)?(?:lit(?:re|er)s|gallons|pints)\b"),
-        re.compile(
-            r"lit(?:re|er)|\bm?l\b|[_ ]m?l\b|volume|capacity|gallon|pint|quantity|amount|used|consum|fuel|fill|yield"
-        ),
-    ),
+    name: (re.compile(either(family["asked"])), re.compile(either(family["columns"])))
+    for name, family in _WORDS["families"].items()
 }
 """What is asked for in other words, and what a column with it may be called."""
 _FAMILIES_ANYWHERE = ("age", "salary", "rating")
@@ -171,18 +76,7 @@ _RATE = re.compile(
 _BORN = re.compile(r"born|birth|dob|date$|year|since", re.IGNORECASE)
 _HIRED = re.compile(r"started|hired", re.IGNORECASE)
 _DATED = re.compile(r"date|born|birth|year|since", re.IGNORECASE)
-_GENERIC = words(
-    "value values number numbers amount amounts count rows lines entries records items data file table list column"
-    " money time people person persons does have were many much more less from with that than this these there"
-    " which where did cost worth will would could should each every between average total according paid spent"
-    " left need used made month months year years week weeks weekday quarter hour hours date dates days kind type group"
-    " category percentage percent share proportion fraction ratio difference"
-    " after before change changes growth increase decrease"
-    " faster slower higher lower longer shorter taller older younger larger bigger smaller heavier lighter cheaper closer"
-    " farther further deeper wider better worse earlier later greater fewer other another new newly created scaling"
-    " spender spenders earner earners buyer buyers seller sellers winner winners loser losers runner performer"
-    " salary salaries wage wages income pace heart rate speed growth score rank position place duration"
-)
+_GENERIC = words(_WORDS["generic"])
 """Words that name no column."""
 _SQL_NAME = re.compile(r"[\"`\[]([^\"`\]]+)[\"`\]]|(\w+)")
 _SQL_AGGREGATE = re.compile(r"\b(avg|sum|min|max)\(\s*[\"`\[]?(\w+)", re.IGNORECASE)
@@ -336,8 +230,8 @@ def _missing_choice(asked: str, columns: Collection[str], shown: str) -> str:
 def _missing(patterns: Iterable[re.Pattern[str]], asked: str, shown: str, columns: Collection[str]) -> str:
     """Return a noun that a question asks for and the data does not show; empty if there is none."""
     named = folded(" ".join(columns))
-    for pattern in patterns:
-        for match in pattern.finditer(asked):
+    for each in patterns:
+        for match in each.finditer(asked):
             subjects = [word for word in match.groups() if word and word not in _GENERIC]
             if subjects and not any(_is_shown(word, shown) or has_synonym(word, named) for word in subjects):
                 return subjects[0]
@@ -349,7 +243,13 @@ def _is_shown(subject: str, shown: str) -> bool:
     if stem(subject) in shown:
         return True
     short = set(re.findall(rf"(?<![a-z]){subject[0]}[a-z]{{1,4}}(?![a-z])", shown))
-    return any(re.fullmatch(".*".join(form) + ".*", subject) for form in short)
+    return any(_is_within(form, subject) for form in short)
+
+
+def _is_within(form: str, word: str) -> bool:
+    """Return whether a word has the letters of a form, in their order."""
+    rest = iter(word)
+    return all(letter in rest for letter in form)
 
 
 def _is_named(column: str, asked: str) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 from code_chains.analysis.columns import YEARS
 from code_chains.analysis.dotted_names import words
 from code_chains.inputs.text import folded
+from code_chains.language.vocabulary import either, vocabulary
 from code_chains.verification.number_words import stated_in_words
 from code_chains.verification.numbers import (
     WRITTEN_NUMBER,
@@ -69,30 +70,10 @@ _ROUNDED = frozenset(value for value in _KNOWN if value % 1 and float(f"{value:.
 _OFTEN = "14 16 42 99 200 500 0.01 0.025 0.05 0.1 0.2 0.25 0.75 0.95 0.975 0.99 1.5 2.5 97.5"
 _COMMON = frozenset([*map(float, range(5, 101, 5)), *map(float, _OFTEN.split())])
 """Numbers that stand in programs of all kinds, so that they say little."""
-_IMPLIED = {
-    r"teen": (13, 19, 20),
-    r"\b(?:adult|minor|underage)": (18,),
-    r"\b(?:senior|pension|retire)": (60, 65, 67),
-    r"\b(?:child|kid)": (18,),
-    r"fever": (37.5, 37.8, 38, 38.5, 100.4),
-    r"overweight|obes": (25, 30),
-    r"blood pressure|hypertens": (80, 90, 120, 130, 140),
-    r"morning|noon|evening|night": tuple(range(25)),
-    r"half|majority|\bmost\b": (50,),
-    r"\bboil(?:s|ing)?\b|siede": (100, 212),
-    r"bestanden|durchgefallen": (4,),
-}
+_WORDS = vocabulary("given")
+_IMPLIED = {either(words): tuple(numbers) for words, numbers in _WORDS["implied"]}
 """Words that imply limits, as far as they are common."""
-_FACTS = {
-    r"celsius|fahrenheit": (5, 9, 100),
-    r"golden ratio|goldene[rn]? schnitt|nombre d'or|[aá]urea|fibonacci": (5,),
-    r"\binch|\bfeet\b|\bfoot\b|\byards?\b|\bmiles?\b|dozen": (3, 12, 36),
-    r"chess|schach|ajedrez|échecs|scacch|xadrez|шахмат": (8, 16, 32, 64),
-    r"\bcards?\b|\bdeck\b|poker|spielkarte|baraja": (4, 13, 54),
-    r"\bdic?e\b|würfel|\bdados?\b|\bdés?\b|кубик|骰|サイコロ|주사위": (3, 6),
-    r"christmas|weihnacht|navidad|\bnoël|\bnatale?\b|рождеств|クリスマス|圣诞": (12, 24, 25, 26),
-    r"new year|silvester|neujahr|halloween|valentin": (2, 10, 12, 14, 31),
-}
+_FACTS = {either(words): tuple(numbers) for words, numbers in _WORDS["facts"]}
 """What everybody knows of what a question is about."""
 _MAX_SMALL, _MAX_SPELLED = 12, 5
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 from code_chains.analysis.parsing import nodes, parse, tree_of
 from code_chains.analysis.references import read
+from code_chains.language.vocabulary import pattern, vocabulary
 from code_chains.verification.provenance.flow import Flow
 from code_chains.verification.provenance.given import Given
 from code_chains.verification.provenance.tokens import Kind, Token
@@ -27,17 +28,8 @@ _CHANCE = re.compile(
     r"|\b(?:flip|toss|throw)|münze|wirf\b|lanza|lancer?\s(?:une?|le|la|deux)\b|\bgooi|dobbel|rzuć|hoď|кубик|монет|掷|骰|硬币|サイコロ|コイン|주사위|동전|نرد",
     re.IGNORECASE,
 )
-_MADE_UP = re.compile(
-    r"\b(?:make up|made[- ]up|invent\w*|fictional|fictitious|imaginary|fake|dummy|mock|sample data|example data|test data"
-    r"|poem|(?:a|the|short|funny|bedtime) story|haiku|joke|lorem ipsum|password"
-    r"|erfinde\w*|ausgedacht\w*|beispieldaten|inventa\w*|ficticio\w*|invente\w*"
-    r"|fictif\w*|inventati\w*|придума\w*|выдум\w*|uydur\w*"
-    r"|witz\w*|gedicht\w*|chiste\w*|poema\w*|blague\w*|poème\w*|barzellett[ae]|piada|анекдот\w*|fıkra"
-    r"|(?:creat|generat|erstell|erzeug|génér|cré)\w*\s(?:[^\s.?!]+\s){0,4}"
-    r"(?:(?<!for )example|(?<!zum )beispiel|(?<!por )ejemplo|(?<!par )exemple|(?<!per )esempi|(?<!por )exemplo)\w*"
-    r")\b|编造|虚构|架空|作り話",
-    re.IGNORECASE,
-)
+_WORDS = vocabulary("inventions")
+_MADE_UP = pattern(_WORDS["made_up"])
 _PROGRAM = re.compile(
     r"\b(?:write (?:me )?(?:a |an |some |the )?(?:\w+ ){0,3}(?:program|script|function|class|code|decorator|snippet|app)"
     r"|implement|create (?:a|an) (?:\w+ ){0,2}(?:function|class|program|script|app|decorator))\b",

@@ -8,18 +8,12 @@ import re
 import tokenize
 
 from code_chains.analysis.parsing import parse
+from code_chains.language.vocabulary import either, vocabulary
 
 NOT_GIVEN = "Not given:"
 """How the line begins; models write what follows in the language of the question."""
-_MARKER = (
-    r"(?:not[ _]given|nicht (?:an)?gegeben|non (?:fourni|donné|précisé|indiqué)e?s?"
-    r"|no (?:dad|proporcionad|indicad|especificad)[oa]s?|non (?:dat|fornit|indicat|specificat)[oaie]"
-    r"|não (?:foi )?(?:dad|fornecid|informad|especificad)[oa]s?|niet (?:op)?gegeven|nie podan[oaey]"
-    r"|není (?:zadán|uveden)[oa]?|ne(?:zadáno|uvedeno)|не (?:дан|указан|задан|вказан|надан)[оаиы]?|nu (?:este|e) dat[ă]?"
-    r"|(?:inte|ej) (?:angiv|giv)(?:et|en|na)|(?:verilme|belirtilme)(?:di|miş)|tidak diberikan|không được cung cấp"
-    r"|未[给給][出定]|未提供|与えられてい(?:ません|ない)|(?:주어|제공되)지 않(?:음|았음|았습니다)|غير معطى|داده نشده"
-    r"|δεν (?:δίνεται|δόθηκε)|לא ניתן|नहीं दिया गया|ไม่ได้(?:ให้|ระบุ))"
-)
+_WORDS = vocabulary("needs")
+_MARKER = either(_WORDS["marker"])
 """What is prescribed, and how models translate it."""
 _MARKUP = r"[*_`\s]*[:：][*_`]*"
 _LINE = re.compile(rf"^(?:[^\w\n]|_|\d+[.)][ \t])*+{_MARKER}{_MARKUP}(.+)$", re.IGNORECASE | re.MULTILINE)
@@ -36,7 +30,7 @@ _FIGURE = re.compile(
 _SAID = re.compile(_MARKER, re.IGNORECASE)
 _SAYING = re.compile(rf"{_MARKER}\s*[:：]", re.IGNORECASE)
 """How a program says it: one that looks for the words, as in a column, leaves the colon out."""
-NOTHING = ("nothing", "none", "n/a", "nothing is missing", "complete", "nichts", "nada", "rien", "niente")
+NOTHING = tuple(_WORDS["nothing"])
 _AROUND = ("()", '""', "''", "``", "__")
 _MAX_LINES, _MAX_NEEDS, _MAX_CHARS = 6, 5, 200
 

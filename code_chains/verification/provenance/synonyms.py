@@ -6,41 +6,13 @@ import re
 
 from code_chains.analysis.dotted_names import words
 from code_chains.inputs.text import folded
+from code_chains.language.vocabulary import either, vocabulary
 
-_GROUPS = (
-    r"revenue|sales|turnover|income|earning|takings|umsatz|einnahm|erlos|ingreso|venta|recette|chiffre|ricav|fattur|receita",
-    r"price|cost|fare|fee|quote|preis|kosten|prix|precio|prezz|preco|importe|betrag|montant",
-    r"profit|surplus|gain|margin|gewinn|benefici|benefice|utile|lucro",
-    r"salar|wage|pay|income|gehalt|lohn|sueldo|stipend",
-    r"\bages?\b|(?<![a-z])age(?![a-z])|alter|edad|idade|\beta\b|born|birth",
-    r"grade|marks?\b|score|point|\bnot[ae]|punkt|punto|resultado?|result",
-    r"rating|stars?\b|score|bewertung|stern",
-    r"temperatur|temp|deg|tm(?:ax|in|ean)|celsius|fahrenheit|°",
-    r"rain|precip|niederschlag|regen|lluvia|pluie|pioggia|chuva",
-    r"population|inhabitant|people|resident|einwohner|habitant|abitant",
-    r"server|host|machine|node|instance|computer",
-    r"customer|client|visitor|guest|buyer|shopper|attend|kunde|besuch",
-    r"team|club|side|squad|mannschaft|verein|equip|squadra",
-    r"student|pupil|learner|schuler|alumn|eleve",
-    r"employee|staff|worker|headcount|mitarbeiter|emplead|employe|dipendent",
-    r"length|duration|nights|days|dauer",
-    r"weight|mass|gewicht|peso|poids|kgs?\b",
-    r"size|bytes|area|grosse|flache|taille|talla|superficie",
-    r"water|m3|m³|lit(?:er|re)|wasser|agua|eau\b",
-    r"power|leistung|potencia|puissance|watts?\b|kw\b",
-    r"energy|energie|electricity|strom|kwh",
-    r"quantit|qty|amount|counts?\b|number|units|menge|anzahl|cantidad|quantite",
-)
+_WORDS = vocabulary("synonyms")
+_GROUPS = tuple(map(either, _WORDS["groups"]))
 _SYNONYMS = tuple((re.compile(rf"(?<![a-z])(?:{group})"), re.compile(group)) for group in _GROUPS)
 """What a word of a question begins with, and what stands in names of columns, which may join words."""
-_STATES = (
-    words(
-        "open pending outstanding unpaid unresolved unsettled unfinished due overdue new todo waiting still owe owed owes"
-        " collect"
-    ),
-    words("closed done paid settled resolved solved finished completed complete fulfilled delivered shipped"),
-    words("cancelled canceled called withdrawn void dropped abandoned refunded failed"),
-)
+_STATES = tuple(map(words, _WORDS["states"]))
 """Words for the state that a thing is in, which mean the same."""
 _NOT = words("not nobody never no t yet without isn wasn hasn haven")
 

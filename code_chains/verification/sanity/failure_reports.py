@@ -4,35 +4,15 @@ from __future__ import annotations
 
 import re
 
+from code_chains.language.vocabulary import pattern, vocabulary
+
 _MAX_CHARS = 4000
 _MAX_LINES = 6
 """Lines of an output that may as a whole be the report of a failure."""
-_FAILURE = re.compile(
-    r"""
-    (?:an?\s)?(?:\w+(?:Error|Exception)|error|fatal|fehler|erreur|errore|erro|fout|fel|błąd|hata|lỗi|ошибка|помилка|خطأ|त्रुटि
-        |错误|錯誤|エラー|오류)\s*(?:[:!：—-]|(?:has\s)?occurred\b|while\b|reading\b|opening\b|in\sprogram\b)
-    | traceback\s\(most\srecent\scall\slast\)
-    | usage:\s | use:\s\S+\.py\b
-    | please\s(?:enter|provide|specify|install|upload|make\ssure|check\sthat|replace|supply|set)\b
-    | (?:invalid|unknown|unsupported|missing)\s(?:input|option|command|argument|format|file|data|choice|column|operation)\b
-    | (?:could|can|was|were|is|are|does|do|did)\s?(?:not|n't|n’t)\s(?:be\s)?(?:open|read|load|find|found|parse|convert|access
-        |connect|import|retrieve|determine|comput|calculat|process|able\sto)\w*
-    | cannot\s(?:be\s)?(?:open|read|load|find|parse|convert|access|connect|import|determine|comput|calculat|process)\w*
-    | (?:failed|unable)\sto\s\w+
-    | no\sfiles?\s(?:[^\n]{0,40}\s)?(?:found|attached|given|provided|available|in\sthe\s\w+)
-    | no\s(?:such\sfile|data\s(?:found|available|provided)|input\s(?:given|provided)|module\snamed)\b
-    | (?:the\s)?(?:file|path|directory|column|table|sheet|key|url|resource|module|dataset|data)\b[^\n]{0,80}?\s
-        (?:(?:was|is|were|are|does|do|could|has)?\s?(?:not\s(?:found|exist|available|present|there|in\s(?:the\s)?(?:file|data))
-            |missing[.!]?$) | (?:\w+n['’]t)\s(?:exist|found))
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+_WORDS = vocabulary("failure_reports")
+_FAILURE = re.compile("\n".join(_WORDS["failure"]), re.IGNORECASE | re.VERBOSE)
 """How a line begins that reports a failure of a program."""
-_PLACEHOLDER = re.compile(
-    r"(?:path/to|your_?(?:file|api|key|data|value|input)\w*|<(?:your|insert|the|enter)\b[^<>\n]{0,40}>|\[(?:your|insert|enter)\b[^\]\n]{0,40}\]"
-    r"|\b(?:TODO|FIXME|TBD|lorem ipsum|to be (?:implemented|determined|calculated))\b|\bplaceholder\b)",
-    re.IGNORECASE,
-)
+_PLACEHOLDER = pattern(_WORDS["placeholder"])
 _NOTHING = re.compile(
     r"(?:[^\W\d][\w ()'’./:-]{0,60}[:=]\s*)?"
     r"(?:None|nan|NaN|NaT|<NA>|inf|-inf|null|undefined|\[\]|\{\}|\(\)|set\(\)|Series\(\[\].*\)"
@@ -44,35 +24,12 @@ _LABELLED_NAN = re.compile(r"[^\W\d][\w ()'’./-]{0,60}[:=]\s*(?:nan|NaN|NaT|<N
 _FIGURE = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)*")
 _ZERO = re.compile(r"-?0[.,]0+")
 _NAN = re.compile(r"(?:np\.)?(?:float(?:64)?\(['\"]?)?(?:nan|NaN|NaT|<NA>)(?:['\"]?\))?")
-_ABOUT_FAILURE = re.compile(
-    r"\b(?:error|exception|traceback|fail\w*|invalid|valid|raises?|crash\w*|bug|log|logs|message|warning|not found|exist\w*"
-    r"|missing|usage|todo|fixme|placeholder|status|debug|wrong|output of|prints?|undefined|fehler\w*|meldung\w*|gültig"
-    r"|erreur\w*|valide|errores|válid[oa]|errori|valid[oa]|ошибк\w*)\b|错误|錯誤|エラー|报错|異常|异常|有效|오류|خطأ|त्रुटि",
-    re.IGNORECASE,
-)
+_ABOUT_FAILURE = pattern(_WORDS["about_failure"])
 """Questions about failures, whose answers may look like one."""
-_NOT_FOUND = re.compile(
-    r"(?:sorry, )?(?:there (?:is|are|was|were) )?no (?:[^.]{1,80} )?(?:found|match(?:es|ing)?)\b.{0,80}"
-    r"|[^\n.]{1,80} (?:was |were |is |are )?not found\b.{0,80}"
-    r"|kein\w* [^\n.]{0,80}gefunden\b.{0,80}|[^\n.]{1,80} nicht gefunden\b.{0,80}"
-    r"|(?:aucune?|pas de) [^\n.]{0,80}trouvée?s?\b.{0,80}|no se (?:encontr|hall)\w+ .{0,80}"
-    r"|ningun[oa]? [^\n.]{0,80}encontrad\w+.{0,80}"
-    r"|nessun\w* [^\n.]{0,80}trovat\w+.{0,80}|nenhum\w* [^\n.]{0,80}encontrad\w+.{0,80}"
-    r"|.{0,40}(?:未找到|没有找到|找不到|見つかりません).{0,40}|.{0,40}не найден\w*.{0,80}",
-    re.IGNORECASE,
-)
+_NOT_FOUND = pattern(_WORDS["not_found"])
 """Outputs that say that nothing was found, in one sentence."""
-_ABOUT_NOTHING = re.compile(
-    r"\b(?:none|null|nan|empty|any|undefined|infinit\w*|nothing|if there (?:is|are) no|leer\w*|nichts|vide|vac[ií]\w*)\b",
-    re.IGNORECASE,
-)
-_WHETHER = re.compile(
-    r"\b(?:is|are|was|were|whether) there\b|\bif there (?:is|are) (?:an?|any|some|one)\b|\b(?:find|look for|search)\b"
-    r"|\bnot found\b|\bexist\w*|\bmissing\b|^\W*(?:is|are|was|were|do|does|did|has|have|can|could)\b"
-    r"|\bgibt es\b|^\W*(?:ist|sind|hat|haben|war)\b|\bob\b|\bhay\b|\by a-t-il\b|\best-ce\b|\bc'è\b|\bhá\b"
-    r"|有没有|是否|есть ли",
-    re.IGNORECASE,
-)
+_ABOUT_NOTHING = pattern(_WORDS["about_nothing"])
+_WHETHER = pattern(_WORDS["whether"])
 """Questions that ask whether something is there, in several languages."""
 
 

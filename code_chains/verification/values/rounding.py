@@ -6,6 +6,7 @@ import decimal
 import re
 from typing import Any
 
+from code_chains.language.vocabulary import either, pattern, vocabulary
 from code_chains.verification.number_words import numerals
 
 _COUNTS = numerals(
@@ -15,11 +16,8 @@ _COUNTS = numerals(
     "zéro une deux trois quatre cinq six",
 )
 _NUMBER = rf"\b(\d{{1,2}}|{'|'.join(_COUNTS)})"
-_PLACES = (
-    rf"{_NUMBER}[ -](?:decimal(?: place| digit)?s?|digits? after the (?:decimal )?point"
-    r"|nachkommastellen?|dezimalstellen?|stellen? nach dem komma"
-    r"|decimales|(?:cifras?|d[ií]gitos?|lugares) decimal(?:es)?|d[ée]cimales?|chiffres? apr[èe]s la virgule)\b"
-)
+_WORDS = vocabulary("rounding")
+_PLACES = either(_WORDS["places"])
 _ROUND = r"\b(?:round|rund|gerund|redonde|arrondi)\w*"
 _GAP, _TO = r"[^.;?!\n]{0,40}?", r"\b(?:to|with|auf|mit|con|avec|[aà]) "
 _DIRECTIVES = tuple(
@@ -35,13 +33,7 @@ _DIRECTIVES = tuple(
 )
 """What asks for a rounded number; the group is the number of decimals, empty for none."""
 _ANY_PLACES = re.compile(_PLACES, re.IGNORECASE)
-_DOUBTS = re.compile(
-    r"\b(?:not|never|don't|unrounded|at least|more than|each|every|all|intermediate|then|before|first|percent\w*"
-    r"|nicht|nie|mindestens|mehr als|jede\w*|alle\w*|zwischen\w*|dann|danach|bevor|zuerst|erst|prozent\w*"
-    r"|no|nunca|al menos|m[áa]s de|cada|tod[oa]s|luego|despu[ée]s|antes|primero|por ?ciento"
-    r"|ne|pas|jamais|au moins|plus de|chaque|tou(?:te)?s|puis|ensuite|avant|d['’]abord|pour ?cent)\b|%",
-    re.IGNORECASE,
-)
+_DOUBTS = pattern(_WORDS["doubts"])
 """With these words a question may ask for something else than a rounded answer, such as rounded intermediate results."""
 
 
