@@ -74,13 +74,13 @@ class ConversingChain(StreamingSequentialChain):
         if state.keys() - set(self.input_keys):  # Collecting the optional keys of all stages takes time.
             self.check_keys(state, (*self.input_keys, *self.optional_keys))
         configurable = ensure_config().get("configurable", {})
-        if state.get("session_id") is None:
-            state = {**state, **session_of(configurable), **session_of(state)}
-        elif configurable.get("session_id", state["session_id"]) != state["session_id"]:
-            # Invariant: where a server names the conversation, no client names another one.
+        named, asked = session_of(configurable), session_of(state)
+        if named and asked and named != asked:
+            # Invariant: where a server names the conversation, no client names another one, by any name.
             raise InputError(
-                "The config names another session_id than the inputs. Leave it out of the inputs."
+                "The config names another session_id than the inputs. Leave it, and thread_id, out of the inputs."
             )
+        state = {**state, **named, **asked}
         if state.get("session_id") is not None:
             check_session_id(state["session_id"])
         return state

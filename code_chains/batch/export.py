@@ -30,10 +30,13 @@ _MAX_COLUMNS = 1_000
 _MAX_HEAD_BYTES = 1 << 20
 """What is read of a table to see whether it is ours."""
 _NOT_IN_CELLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_NO_NUMBER = r"(?!(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?%?(?:[;\r\n]|\Z))"
 _FORMULA = re.compile(
-    r"^(?=[\t\r\n])|(?:^|(?<=;))(?=[ \t]*(?:[=@＝＠]|[+\-＋－](?!\d*\.?\d+(?:[eE][+-]?\d+)?%?(?:;|\Z))))"
+    rf"^(?=[\t\r\n]|\s*+(?:[=@＝＠]|[+\-＋－]{_NO_NUMBER}))"
+    # Invariant: a run of blanks and quotes is read once, from its first sign.
+    rf"|(?!^)(?<![;\s\"'])(?:[^\S\r\n\t]|[\"'])*+[;\r\n\t][;\s\"']*+(?=[=@＝＠]|[+\-＋－](?!\s){_NO_NUMBER})"
 )
-"""Before what spreadsheets take for a formula when they open a CSV file, also where a semicolon divides columns."""
+"""Before what spreadsheets take for a formula when they open a CSV file, also where semicolons divide it, and lines."""
 Row = list[Any]
 
 
@@ -79,7 +82,7 @@ def _names_of_csv(file: IO[bytes]) -> Sequence[str]:
 def _names_of_spreadsheet(file: IO[bytes]) -> Sequence[str]:
     with zipfile.ZipFile(file) as archive, archive.open("xl/worksheets/sheet1.xml") as sheet:
         first, _, _ = sheet.read(_MAX_HEAD_BYTES).partition(b"</row>")
-    return list(map(html.unescape, re.findall("<t[^>]*>([^<]*)</t>", first.decode())))
+    return list(map(html.unescape, re.findall("<t[^<>]*+>([^<]*+)</t>", first.decode())))
 
 
 def _names_of_parquet(file: IO[bytes]) -> Sequence[str]:
@@ -178,7 +181,7 @@ def _computed(computed: Mapping[str, Any]) -> Row:
 
 def without_formula(cell: Any) -> Any:
     """Return the content of a cell of a CSV file: what a spreadsheet would take for a formula begins with an apostrophe."""
-    return _FORMULA.sub("'", cell) if isinstance(cell, str) else cell
+    return _FORMULA.sub(r"\g<0>'", cell) if isinstance(cell, str) else cell
 
 
 def _scalar(cell: Any) -> Any:

@@ -182,9 +182,11 @@ def _cell(kind: str, name: str, source: str) -> dict[str, Any]:
 
 
 def _display_data(image: Artifact) -> dict[str, Any]:
-    is_vector = image.media_type == "image/svg+xml"
-    data = image.data.decode("utf-8", "replace") if is_vector else base64.b64encode(image.data).decode()
-    return {"output_type": "display_data", "metadata": {}, "data": {image.media_type: data}}
+    data = base64.b64encode(image.data).decode()
+    shown = {image.media_type: data}
+    if image.media_type == "image/svg+xml":  # As an image it runs no script.
+        shown = {"text/html": f'<img alt="Figure" src="data:{image.media_type};base64,{data}">'}
+    return {"output_type": "display_data", "metadata": {}, "data": shown}
 
 
 # -- script --------------------------------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from code_chains.executors.inputs import table_kind
+from code_chains.errors import InputError
+from code_chains.executors.values import describe_variables
 from code_chains.state import Turn
 
 
@@ -32,13 +32,10 @@ class GivenVariables:
 
 
 def _mark(value: object) -> str:
-    """Return a checksum of JSON, a frame or a series; of all else one that no other value has."""
+    """Return a checksum of what a program would see of a value; of what has none one that no other value has."""
     from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
 
-    is_plain = all(isinstance(name, str) for name in getattr(value, "columns", ()))
     try:
-        if table_kind(value) and is_plain:
-            return fingerprint(value)
-        return json.dumps(value, sort_keys=True)
-    except (NotFingerprintableError, TypeError, ValueError, RecursionError):
+        return fingerprint(describe_variables({"value": value}))
+    except (NotFingerprintableError, InputError, TypeError, ValueError, RecursionError):
         return secrets.token_hex(8)

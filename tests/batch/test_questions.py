@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import time
 import tracemalloc
 import zipfile
 from collections.abc import Iterator
@@ -343,7 +344,26 @@ def test_what_could_be_a_formula_is_text(text: str) -> None:
 
 
 def test_a_formula_after_a_semicolon_which_divides_columns_elsewhere_is_text() -> None:
-    assert without_formula("x;=1+1; @y;-2;-z") == "x;'=1+1;' @y;-2;'-z"
+    assert without_formula("x;=1+1; @y;-2;-z") == "x;'=1+1; '@y;-2;'-z"
+
+
+@pytest.mark.parametrize(
+    "text", ["a\n=b", "a\r=1", 'a;"=1;b', "x;\u00a0=1", "x;\n=1", "a \n\t+cmd|x", "a\n@b", 'a"\n"=b']
+)
+def test_no_field_is_a_formula_where_semicolons_and_lines_divide_a_cell(text: str) -> None:
+    file = io.StringIO()
+    csv.writer(file).writerow(["1", without_formula(text)])
+    rows = csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=";")
+    assert not [field for row in rows for field in row if field.lstrip('" \t\n\r\xa0')[:1] in ("=", "+", "@")]
+
+
+@pytest.mark.parametrize(
+    "text", ["+" + "1" * 100_000 + "x", "a" + " " * 100_000 + "b", "x;" + "\n" * 100_000]
+)
+def test_a_long_cell_is_read_once(text: str) -> None:
+    start = time.process_time()
+    without_formula(text)
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(
@@ -360,7 +380,7 @@ def test_a_formula_after_a_semicolon_which_divides_columns_elsewhere_is_text() -
         "text",
         "-1;+2",
         "a;\n- b",
-        "a\n=b",
+        "a\n- b\n- c",
         "for (;;) x;",
     ],
 )

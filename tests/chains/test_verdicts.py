@@ -7,6 +7,7 @@ import itertools
 import operator
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,12 +28,15 @@ from code_chains.chains import (
 )
 from code_chains.chains.interpret import _ThoughtStripper
 from code_chains.chains.judge import read_judgement
+from code_chains.chains.tested import verdict_of_tests
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors import SandboxExecutor, SqlExecutor
 from code_chains.models.local import ChatLocal
 from code_chains.models.sampling import can_be_sampled, for_sample
+from code_chains.records import Isolation
 from code_chains.state import Execution, Verdict
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
+from code_chains.verification.expectations import expect
 from tests.conftest import QUESTION
 
 DOUBLE = {"query": "Write a function double(x).", "examples": [(2, 4), ("a", "aa"), ([1], [1, 1])]}
@@ -624,3 +628,10 @@ def test_definitions_are_no_vote(sandbox: SandboxExecutor) -> None:
         "Write a function is_leap"
     )
     assert (result["verdict"].status, result["verdict"].by) == ("unverified", "none")
+
+
+@pytest.mark.parametrize("report", ["", "{}", '{"tests": []}', "[]"])
+def test_tests_of_which_none_is_reported_verify_nothing(report: str) -> None:
+    ran = Execution("ok", isolation=Isolation("kernel", "none"))
+    verdict = verdict_of_tests(ran, replace(ran, result=report), expect("assert f(1) == 1"))
+    assert (verdict.status, verdict.by) == ("unverified", "tests")

@@ -92,6 +92,23 @@ def test_the_config_may_contain_the_session_id(chain: CodeChain) -> None:
     assert next(chunk["output"] for chunk in chunks if "output" in chunk) == "21"
 
 
+@pytest.mark.parametrize("asked", ["session_id", "thread_id"])
+@pytest.mark.parametrize("named", ["session_id", "thread_id"])
+def test_no_input_names_another_conversation_than_the_config(
+    chain: CodeChain, named: str, asked: str
+) -> None:
+    config: Any = {"configurable": {named: "bob"}}
+    with pytest.raises(InputError, match="names another session_id"):
+        chain.invoke({"query": "print(1)", asked: "ann"}, config)
+    assert chain.invoke({"query": "print(1)", asked: "bob"}, config)["output"] == "1"
+
+
+@pytest.mark.parametrize(("before", "after"), [((1, 2), [1, 2]), ({1: "a"}, {"1": "a"}), (1, True), (1, 1.0)])
+def test_a_variable_of_another_type_is_passed_again(chain: CodeChain, before: Any, after: Any) -> None:
+    for value in (before, after):
+        assert run(chain, "print(repr(x))", variables={"x": value}) == repr(value)
+
+
 def test_the_config_reaches_a_chain_in_a_sequence(chain: CodeChain) -> None:
     after = StreamingTransformChain(
         input_variables=["output"], output_variables=["loud"], transform=lambda s: {"loud": s["output"] * 2}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from code_chains.verification.provenance import Given, unanswered_subject, unnamed_selection
@@ -256,6 +258,15 @@ def test_a_sum_of_what_nobody_adds_up_is_told(query: str, code: str, added: str)
 )
 def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile: str, code: str) -> None:
     assert unanswered_subject(query, READ + code, profile) == ""
+
+
+@pytest.mark.parametrize(
+    "query", [f"What is the average {'a' * 700}?", "value of " * 4000 + "?"], ids=["word", "of"]
+)
+def test_a_long_question_is_compared_with_columns_once(query: str) -> None:
+    start = time.process_time()
+    unanswered_subject(query, READ + "print(df['aaaab'].mean())", "columns: `aaaab` (int)")
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(
