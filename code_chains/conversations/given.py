@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from code_chains.errors import InputError
-from code_chains.executors.values import describe_variables
 from code_chains.state import Turn
 
 
@@ -33,6 +32,7 @@ class GivenVariables:
 
 def _mark(value: object) -> str:
     """Return a checksum of what a program would see of a value; of what has none one that no other value has."""
+    from code_chains.executors.values import describe_variables
     from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
 
     try:
