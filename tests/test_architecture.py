@@ -416,3 +416,29 @@ def test_a_lock_file_pins_all_that_is_declared(lock: str) -> None:
 def test_a_lock_file_names_exact_versions_hashes_and_no_place(lock: str) -> None:
     pin = re.compile(r"[a-z0-9-]+==[\w.+!]+ (; [^#:/]+ )?( *--hash=sha256:[0-9a-f]{64} *)+")
     assert [line[:80] for line in pins(lock) if not pin.fullmatch(line)] == []
+
+
+FOREIGN = {
+    "examples of prompts": "chains/answerability chains/translate",
+    "alphabets, and numerals by value": "language/detect profiles/inside/encoding lessons/fragments evaluation/quantities"
+    " verification/number_words verification/numbers",
+    "programs that run beside a file, without this package": "profiles/inside/dates profiles/inside/layout profiles/inside/traps",
+    "templates of sentences": "verification/values/rounding",
+}
+"""Modules that may have words of other languages than English in their code, by the reason."""
+
+
+def test_words_of_other_languages_are_data() -> None:
+    found = set()
+    for source in SOURCES:
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = [
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in said
+        ]
+        words = (
+            word for text in texts if isinstance(text, str) for word in re.findall(r"[^\W\d_]{3,}", text)
+        )
+        if not all(map(str.isascii, words)):
+            found.add(source.relative_to(ROOT / "code_chains").with_suffix("").as_posix())
+    assert sorted(found) == sorted(" ".join(FOREIGN.values()).split())

@@ -7,26 +7,16 @@ import re
 
 from code_chains.analysis.parsing import holds, parse
 from code_chains.analysis.replies.syntax import top_level_names
+from code_chains.language.vocabulary import pattern, vocabulary
 
 _DEFINING = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
     *(ast.Assign, ast.AnnAssign, ast.Pass),
 )
-_IMPLEMENT = re.compile(r"\b(?:implement\w*|implémente\w*)", re.IGNORECASE)
-_MAKES = re.compile(
-    r"\b(?:write|create|define|give|make|build|code|provide|generate|need|want|design|develop|complete|finish"
-    r"|escrib\w+|crea\w*|define|programa|haz|schreib\w*|erstell\w*|definier\w*|écri\w+|crée\w*|défini\w*|scriv\w+|definisci"
-    r"|escrev\w+|crie|defina|schrijf|maak|definieer|napisz|zdefiniuj|utwórz|напиш\w+|созда\w+|реализ\w+|определи\w*|yaz\w*"
-    r"|oluştur\w*|buat\w*|tulis\w*|viết|tạo|skriv|skapa|scrie|napiš|napište)\b"
-    r"|写|編|编|实现|定义|创建|書|作|実装|定義|작성|만들|구현|정의|लिख|बना|اكتب|أنشئ|بنویس|כתוב|เขียน|γράψε|напиши",
-    re.IGNORECASE,
-)
-_DEFINITION = re.compile(
-    r"\b(?:functions?|class|method|decorator|generator|dataclass|context manager|funktion|klasse|función|clase"
-    r"|fonction|classe|função|funzione|functie|funkcj\w+|funkci|funcți\w+|функци\w+|класс\w*|fungsi|fonksiyon\w*|hàm)\b"
-    r"|関数|クラス|函数|函數|类|類|함수|클래스|फ़ंक्शन|फलन|دالة|تابع|פונקציה|ฟังก์ชัน|συνάρτηση",
-    re.IGNORECASE,
-)
+_WORDS = vocabulary("definitions")
+_IMPLEMENT = pattern(_WORDS["implement"])
+_MAKES = pattern(_WORDS["makes"])
+_DEFINITION = pattern(_WORDS["definition"])
 
 
 def defines_what_is_asked(code: str, query: str) -> bool:

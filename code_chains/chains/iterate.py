@@ -21,6 +21,7 @@ from code_chains.chains.validate import is_refused
 from code_chains.errors import BudgetError, SessionError
 from code_chains.executors.base import Session
 from code_chains.executors.inputs import table_kind
+from code_chains.language.vocabulary import pattern, vocabulary
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.feedback import repair_feedback
@@ -64,11 +65,8 @@ _UNFINISHED = "The model gave no final answer. Cells: {cells}."
 _NO_VALUE = "The final answer is None, which says nothing."
 _NOT_REPRODUCED = "Run from the beginning, the program does not give this answer again."
 _FUTURE_IMPORT = re.compile(r"^from __future__ import [\w, ]+\n", re.MULTILINE)
-_OPEN_ENDED = re.compile(
-    r"\b(?:explor|analy[sz]|insight|investigat|examine|patterns?\b|trends?\b|untersuch|auswert|erkund|analiz|tendenc|"
-    r"esplor|indag|tendanc)|探索|分析|傾向|趋势",
-    re.IGNORECASE,
-)
+_WORDS = vocabulary("iterate")
+_OPEN_ENDED = pattern(_WORDS["open_ended"])
 
 
 class IterateChain(StreamingChain):

@@ -17,6 +17,7 @@ from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Config, Flow, RunFunction, State
 from code_chains.chains.generate import refusal
 from code_chains.inputs import check_query, fenced
+from code_chains.language.vocabulary import pattern, vocabulary
 from code_chains.models.sampling import is_openai
 from code_chains.profiles import describe_inputs
 
@@ -53,12 +54,8 @@ _NUMBERED = re.compile(
 _BULLET = re.compile(r"^\s*[-*•–]\s+(?:\[[ xX]\]\s*)?(\S.*?)\s*$")
 _NUMBERED_KEY = re.compile(r"\D{0,12}\d{1,2}")
 _MAX_DEPTH = 5
-_SEQUENCE_WORDS = re.compile(
-    r"\b(?:then|afterwards?|after that|and finally|followed by|step by step|subsequently"
-    r"|dann|danach|anschließend|luego|después|entonces|puis|ensuite|après|poi|dopo|depois|затем|потом)\b"
-    r"|然后|接着|之后|次に|その後|^\s*2[.)]\s",
-    re.IGNORECASE | re.MULTILINE,
-)
+_WORDS = vocabulary("plan")
+_SEQUENCE_WORDS = pattern(_WORDS["sequence_words"], re.IGNORECASE | re.MULTILINE)
 
 
 class PlanChain(AskingChain):

@@ -18,7 +18,7 @@ from code_chains.evaluation.units import (
     unit_at,
     unit_named,
 )
-from code_chains.language.vocabulary import either, vocabulary
+from code_chains.language.vocabulary import either, pattern, vocabulary
 from code_chains.verification.number_words import stated_in_words, whole_numerals
 from code_chains.verification.numbers import WRITTEN_NUMBER, Number, normalized, possible_values
 
@@ -70,9 +70,7 @@ _CHANGES_WORDS = re.compile(
     rf"|\b(?:than|root|squared|cubed|factorial|log\w*)\b|{_BOUNDS}",
     re.IGNORECASE,
 )
-NEGATES = re.compile(
-    r"\b(?:not|no|never|nicht|kein\w*|ne|pas|non|não|не|нет|değil)\b|n['’]t\b|不|ない", re.IGNORECASE
-)
+NEGATES = pattern(_WORDS["negates"])
 _FRACTION = re.compile(r"[^\w+-]*([-+]?)(\d{1,9})\s?[/⁄]\s?([1-9]\d{0,8})\W*")
 
 

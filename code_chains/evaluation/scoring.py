@@ -29,6 +29,7 @@ from code_chains.evaluation.quantities import (
 )
 from code_chains.evaluation.units import is_same_unit
 from code_chains.language import detect_language
+from code_chains.language.vocabulary import pattern, vocabulary
 from code_chains.state import as_json
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.numbers import (
@@ -44,12 +45,9 @@ _LABEL = re.compile(r"(?:[^:=\n]|(?<=\d):(?=\d)){1,200}(?<![!<>])[:=]\s+(?=\S)")
 """What a program writes before a value on the same line."""
 _SENTENCE = re.compile(r"[^:=\n]{1,200}\s(?:is|are|was|were|ist|sind|war|est|es|è|é)\s(?=\S)")
 """What a sentence says before a value."""
-_YES = re.compile(
-    r"yes|true|ja|wahr|oui|vrai|sí|verdadero|sì|vero|sim|verdadeiro|да|evet|はい|是|네|نعم|हाँ", re.IGNORECASE
-)
-_NO = re.compile(
-    r"no|false|nein|falsch|non|faux|falso|não|нет|hayır|いいえ|否|不是|아니요|لا|नहीं", re.IGNORECASE
-)
+_WORDS = vocabulary("scoring")
+_YES = pattern(_WORDS["yes"])
+_NO = pattern(_WORDS["no"])
 _ANSWERS = re.compile(rf"{_YES.pattern}|{_NO.pattern}", re.IGNORECASE)
 _NOTHING = ("None", "null", "nan", "NaN", "NaT", "<NA>")
 _MARKED = re.compile(

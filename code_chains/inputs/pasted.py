@@ -15,6 +15,7 @@ from typing import Any
 from code_chains.errors import InputError
 from code_chains.executors.inputs import VARIABLES_REMEDY, pairs_of_files
 from code_chains.inputs.text import check_query
+from code_chains.language.vocabulary import pattern, vocabulary
 from code_chains.records import PastedData
 
 _MIN_ROWS = 3
@@ -38,7 +39,8 @@ _NUMBERS = re.compile(
 _ELLIPSIS = re.compile(r"\s*,?\s*(?:\.\.|…)")
 _ELLIPSIS_BEFORE = re.compile(r"(?:\.\.|…)\s*,?\s*$")
 _SENTENCE_ENDS = (".", "!", "?", "。", "？")
-_CONJUNCTION = re.compile(r"(?:and|or|und|oder|et|ou|y|o|e|и|или)\b", re.IGNORECASE)
+_WORDS = vocabulary("pasted")
+_CONJUNCTION = pattern(_WORDS["conjunction"])
 """How the last part of an enumeration in a sentence begins."""
 _TEMPLATE = re.compile(
     r"\b(?:return|reply|answer|output|respond|format|print|produce)\b[^.?!\n]{0,60}$", re.IGNORECASE

@@ -35,13 +35,7 @@ _BARE = re.compile(r"[\s\d.,;:()\[\]]*")
 _CONTEXT_CHARS = 40
 _MAX_COUNT = 20
 _MAX_WORDS, _MAX_WORDS_CHARS = 4, 200
-_TRANSLATED = frozenset(
-    re.findall(
-        r"\w+",
-        "true false yes no none not never is monday tuesday wednesday thursday friday saturday sunday january february"
-        " march april may june july august september october november december",
-    )
-)
+_TRANSLATED = frozenset(_WORDS["translated"].split())
 _MIN_ROUNDED = 100
 
 

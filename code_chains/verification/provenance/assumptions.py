@@ -11,16 +11,13 @@ from dataclasses import dataclass
 
 from code_chains.analysis.parsing import nodes, parse, texts_in
 from code_chains.analysis.work import walk
+from code_chains.language.vocabulary import either, vocabulary
 from code_chains.verification.provenance.given import Given, Origin, written_numbers
 from code_chains.verification.provenance.needs import NOTHING, comments_in
 from code_chains.verification.provenance.own_numbers import SETTING, own_numbers
 
-_SUPPOSING = (
-    r"\b(?:assum(?:e|es|ed|ing|ption)\b|let'?s (?:say|suppose)|suppos(?:e|ing)\b|hypothetical"
-    r"|annahme|angenommen|nehmen wir|annehmen|supon(?:iendo|gamos|er)|asum(?:o|iendo)"
-    r"|(?:en )?supposant|supposons|hypothèse|supponendo|supponiamo|ipotizz\w+|supondo|suponha\w*|assumindo|varsay\w+)"
-    r"|предполо\w+|допустим|仮定|想定|假设|假定"
-)
+_WORDS = vocabulary("assumptions")
+_SUPPOSING = either(_WORDS["supposing"])
 _ASSUMING = re.compile(
     rf"(?:({_SUPPOSING})|\b(?:placeholder|made[- ]up|example\b|replace (?:this|with)))"
     r"(?:\s*(?:that|dass|que|che)\b)?:?\s*(.*)",

@@ -45,16 +45,14 @@ _WHICH = re.compile(
     r"\b(?:which|what)\s+([a-z]{4,})\s+(?!is\b|are\b|was\b|were\b|the\b|of\b)(?:([a-z]{4,}))?"
 )
 """What is to be chosen: it has a column of its own, or one of names."""
-_NAME = re.compile(r"name|nom\b|nombre|nome\b|title|item(?!s)|label|description", re.IGNORECASE)
+_WORDS = vocabulary("columns")
+_NAME = pattern(_WORDS["name"])
 _NAMING = re.compile(rf"{_NAME.pattern}|items|\bid\b|code|\bkey\b", re.IGNORECASE)
-_ATTRIBUTES = words(
-    "country city town region state month year weekday colour color size brand language gender"
-)
+_ATTRIBUTES = frozenset(_WORDS["attributes"].split())
 """What things have in columns of their own, and no identifier tells."""
 _AGGREGATING = words("mean sum median max min idxmax idxmin std var")
 _ADDING = words("mean sum median")
 _SQL_METHODS = {"avg": "mean"}
-_WORDS = vocabulary("columns")
 _ORDINAL = pattern(_WORDS["ordinal"])
 """Names of columns whose numbers nobody adds up."""
 _MEASURE = pattern(_WORDS["measure"])
@@ -68,10 +66,7 @@ _FAMILIES_ANYWHERE = ("age", "salary", "rating")
 """Those of which words of other languages are known, too."""
 _UNDERIVED = {"age", "calories", "profit"}
 """What nobody computes from several columns that are called otherwise."""
-_RATE = re.compile(
-    r"[€$£]\s?\d|\d\s?[€$£]|\d\s?[a-z]+ (?:per|an?|each|every)\b"
-    r"|\b(?:each|every|costs?|weighs?|holds?|burns?) (?:[a-z]+ )?\d"
-)
+_RATE = re.compile(either(_WORDS["rate"]))
 """What a question may give in place of a column."""
 _BORN = re.compile(r"born|birth|dob|date$|year|since", re.IGNORECASE)
 _HIRED = re.compile(r"started|hired", re.IGNORECASE)

@@ -13,7 +13,7 @@ from functools import cached_property
 from code_chains.analysis.columns import YEARS
 from code_chains.analysis.dotted_names import words
 from code_chains.inputs.text import folded
-from code_chains.language.vocabulary import either, vocabulary
+from code_chains.language.vocabulary import either, pattern, vocabulary
 from code_chains.verification.number_words import stated_in_words
 from code_chains.verification.numbers import (
     WRITTEN_NUMBER,
@@ -28,20 +28,12 @@ _UNITS = (60.0, 3600.0, 24.0, 7.0, 12.0, 365.0, 52.0, 30.0, 2.0, 4.0)
 _CLOCK = re.compile(r"(?<!\d)(\d{1,2}):(\d{2})")
 _MIXED = re.compile(r"(?<!\d)(\d{1,6})[ -](\d{1,3})/(\d{1,3})(?!\d)")
 _FRACTION = re.compile(r"(?<![\d/])(\d{1,3})/(\d{1,3})(?![\d/])")
-_PERCENT = re.compile(
-    r"[%٪％]|percent|per cent|prozent|ciento|pour cent|cento|процент|yüzde|プロ|割|百分|퍼센트|بالم|प्रतिशत",
-    re.I,
-)
+_WORDS = vocabulary("given")
+_PERCENT = pattern(_WORDS["percent"])
 _SCALES = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
-_PARTS = re.compile(
-    r"quart|half|viertel|halb|cuarto|medi[ao]|demi|mezz[ao]|mei[ao]|четверт|половин|полтор|buçuk|çeyrek|半|نصف|ربع",
-    re.I,
-)
+_PARTS = pattern(_WORDS["parts"])
 _DIGITS_OF_OTHER_BASES = re.compile(r"\b(?:0[xX])?([0-9A-F]{2,8}|[0-9a-f]{2,8})\b")
-_OTHER_BASE = re.compile(
-    r"hex|binar|octal|\bbase\b|\bbasis\b|0[xXbB]|dual|oktal|двоичн|шестнадцат|ikili|onaltı|二进制|十六进制|2進|16進|ثنائي|सोलह",
-    re.I,
-)
+_OTHER_BASE = pattern(_WORDS["other_base"])
 _WITHOUT_ZERO = re.compile(r"(?<![\w.,])\.\d+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING_WORDS = words("the it yes no in at on an there this that with they their have")
@@ -70,7 +62,6 @@ _ROUNDED = frozenset(value for value in _KNOWN if value % 1 and float(f"{value:.
 _OFTEN = "14 16 42 99 200 500 0.01 0.025 0.05 0.1 0.2 0.25 0.75 0.95 0.975 0.99 1.5 2.5 97.5"
 _COMMON = frozenset([*map(float, range(5, 101, 5)), *map(float, _OFTEN.split())])
 """Numbers that stand in programs of all kinds, so that they say little."""
-_WORDS = vocabulary("given")
 _IMPLIED = {either(words): tuple(numbers) for words, numbers in _WORDS["implied"]}
 """Words that imply limits, as far as they are common."""
 _FACTS = {either(words): tuple(numbers) for words, numbers in _WORDS["facts"]}
@@ -239,8 +230,8 @@ def _of_letters(text: str) -> Iterator[float]:
 
 def _implied(text: str, words_with_numbers: Mapping[str, Iterable[int | float]]) -> Iterator[float]:
     """Yield the numbers that go with words of a text."""
-    for pattern, numbers in words_with_numbers.items():
-        if re.search(pattern, text, re.IGNORECASE):
+    for asked, numbers in words_with_numbers.items():
+        if re.search(asked, text, re.IGNORECASE):
             yield from map(float, numbers)
 
 

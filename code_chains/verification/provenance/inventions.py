@@ -21,41 +21,19 @@ from code_chains.verification.provenance.tokens import Kind, Token
 
 _MAX_CODE_CHARS = 20_000
 _MAX_NAMED = 3
-_CHANCE = re.compile(
-    r"random|simulat|monte.?carlo|probabilit|\b(?:chance|dice|coin|shuffle|pick|draw|roll(?!ing)|lottery|sample)"
-    r"|zufall|würfel|wahrscheinlich"
-    r"|aleatori|azar|dado|moneda|hasard|aléatoire|casual|sorte|случайн|вероятн|rastgele|随机|概率|乱数|ランダム|확률|무작위|عشوائي"
-    r"|\b(?:flip|toss|throw)|münze|wirf\b|lanza|lancer?\s(?:une?|le|la|deux)\b|\bgooi|dobbel|rzuć|hoď|кубик|монет|掷|骰|硬币|サイコロ|コイン|주사위|동전|نرد",
-    re.IGNORECASE,
-)
 _WORDS = vocabulary("inventions")
+_CHANCE = pattern(_WORDS["chance"])
 _MADE_UP = pattern(_WORDS["made_up"])
-_PROGRAM = re.compile(
-    r"\b(?:write (?:me )?(?:a |an |some |the )?(?:\w+ ){0,3}(?:program|script|function|class|code|decorator|snippet|app)"
-    r"|implement|create (?:a|an) (?:\w+ ){0,2}(?:function|class|program|script|app|decorator))\b",
-    re.IGNORECASE,
-)
-_HOW_TO = re.compile(
-    r"\b(?:how (?:to|(?:do|can|would|should) (?:i|you|we|one))\b|show me how|example of|demonstrate|explain|illustrate|teach"
-    r"|wie (?:kann|macht|geht)"
-    r"|cómo (?:puedo|se)|comment (?:faire|puis)|come (?:posso|si)|как (?:можно|сделать))\b|如何|怎么|どうやって|어떻게",
-    re.IGNORECASE,
-)
-_RATE = re.compile(
-    r"\b(?:tips?\b|vat\b|tax|net (?:salary|pay|income|wage)|take.home|interest|discount|commission|exchange|currenc"
-    r"|fee\b|call\b|mehrwertsteuer|mwst|steuer|zins|rabatt|trinkgeld|provision|iva\b|tva\b|impuesto|propina|descuento|impôt|intérêt|remise"
-    r"|francs?\b|dollars?\b.*\beuros?\b|euros?\b.*\b(?:dollars?|pounds|francs?|yen)\b|pounds?\b.*\beuros?\b)",
-    re.IGNORECASE | re.DOTALL,
-)
+_PROGRAM = pattern(_WORDS["program"])
+_HOW_TO = pattern(_WORDS["how_to"])
+_RATE = pattern(_WORDS["rate"], re.IGNORECASE | re.DOTALL)
 """Questions that need a rate."""
 _REACHING = re.compile(
     r"\b(?:open|read_\w+|load\w*|input|connect|Connection|glob|listdir|scandir|iterdir|walk|stat|exists"
     r"|import_module|exec|eval|dir|globals|locals|vars|gcf|gca|ExcelFile|ZipFile|imread)\("
 )
 """How a program may reach what it does not name."""
-_DRAWING = re.compile(
-    r"\b(?:draw|paint|sketch|ascii|fractal|logo|zeichne|dibuja|dessine|disegna|нарисуй)\b", re.I
-)
+_DRAWING = pattern(_WORDS["drawing"])
 
 
 @dataclass(frozen=True)

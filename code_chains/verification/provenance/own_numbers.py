@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from code_chains.analysis.columns import YEARS, constants_by_name
 from code_chains.analysis.parsing import nodes
 from code_chains.analysis.work import walk
+from code_chains.language.vocabulary import pattern, vocabulary
 from code_chains.verification.numbers import mantissa
 from code_chains.verification.provenance.given import Given, Origin
 
@@ -19,11 +20,8 @@ SETTING = re.compile(
     re.I,
 )
 """Names of what a program may choose by itself."""
-_WITH_LIMITS = re.compile(
-    r"hour|day|month|year|time|date|len\(|age\b|std\(|corr|edad|alter|idade|leeftijd|wiek|возраст"
-    r"|\b(?:r2?|p|z|rho)\)? [<>]|p_?val",
-    re.IGNORECASE,
-)
+_WORDS = vocabulary("own_numbers")
+_WITH_LIMITS = pattern(_WORDS["with_limits"])
 """Times, ages, and statistics, of which everybody knows the limits."""
 _LOOKS = ("s", "c", "color", "alpha", "rotation", "pad", "rot")
 _OWN = (Origin.WEAK, Origin.UNKNOWN)

@@ -10,27 +10,22 @@ from collections.abc import Iterator, Sequence
 from code_chains.analysis.columns import comparisons
 from code_chains.analysis.parsing import nodes, texts_in
 from code_chains.inputs.text import folded
+from code_chains.language.vocabulary import either, vocabulary
 
 DAYS, MONTHS = (tuple(name.casefold() for name in names if name) for names in (day_name, month_name))
 _YEAR = re.compile(r"(?<![\w.,/–-])(?:19|20)\d\d(?![\w/–]|[.,-]\d)")
 _WRITTEN_YEAR = re.compile(r"(?:19|20)\d\d")
 _YEAR_READ = re.compile(r"(?:19|20)\d\d(?=-\d\d|$)")
-_RELATIVE = re.compile(
-    r"before|after|previous|next|last|follow|prior|since|until|ago|later|earlier|than|chang|grow|grew|compar"
-    r"|forecast|predict|projec|expect|estimat|\bplan|budget|\bwill\b|prognos|previs|pronost"
-    r"|\b(?:vor|nach|seit|bis|avant|apres|depuis|suivant|precedent|antes|despues|desde|hasta|siguiente|anterior|prima|dopo)"
-)
+_WORDS = vocabulary("periods")
+_RELATIVE = re.compile(either(_WORDS["relative"]))
 """Words by which a question asks for another year than it names."""
 _COLUMN = re.compile(r"`([^`\n]{1,100})` \(([^()]*)\)")
 """A column as a profile shows it: its name, and its type with a range or some values."""
-_PERIOD = re.compile(
-    r"years?|dates?|days?|months?|weekdays?|periods?|time(?:stamp)?|datetime|ts|jahr|datum|tag|monat|wochentag|annee|jour|mois"
-    r"|fecha|ano|dia|mes|anno|data|giorno|mese|jaar|dag|maand|rok|dzien|miesiac|tarih|yil|ay|gun|год|дата|день|месяц|年度?|月|日[期付]?"
-)
+_PERIOD = re.compile(either(_WORDS["period"]))
 """What a column is called that says when the rest of its row was."""
 _IN_PART = re.compile(r"\bmore\b|different|[a-z]{3,} ?[-–] ?[a-z]{3,}")
 """Values of which a profile shows some, and ranges of days."""
-_OF_YEARS = re.compile(r"year|jahr|annee|\bano\b|anno|jaar|\brok\b|год|yil|年")
+_OF_YEARS = re.compile(either(_WORDS["of_years"]))
 _YEAR_SHOWN = re.compile(r"(?<![\d.])((?:19|20)\d\d)(?=-\d\d|,|$| to )")
 _PICKING = re.compile(
     r"\b(?:max|idxmax|nlargest|tail|last|latest|now|today|utcnow)\b|\[-1\]|reverse|ascending"

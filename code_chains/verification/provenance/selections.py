@@ -13,6 +13,7 @@ from code_chains.analysis.columns import columns_of, comparisons
 from code_chains.analysis.dotted_names import words
 from code_chains.analysis.parsing import parse, texts_in
 from code_chains.inputs.text import folded
+from code_chains.language.vocabulary import either, vocabulary
 from code_chains.verification.provenance.given import Given, Origin
 from code_chains.verification.provenance.periods import DAYS, MONTHS, has_word, unread_period
 from code_chains.verification.provenance.synonyms import holds, is_state, parts
@@ -22,14 +23,9 @@ _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male fem
 _CALENDAR = frozenset([*DAYS, *MONTHS])
 _SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
 _VOWELS = ("a", "e", "i", "o", "y")
-_OF_LETTERS = re.compile(
-    r"\bend(?:s|ing|ings)?\b|\blast letter|\bletters?\b|vowel|noun|plural|\bwords?\b|rhym|\W[aeioy]['\"”]|termin"
-    r"|finis|letra|lettre|buchst|endung|\bende[tn]\b|suffix|букв|harf|字"
-)
-_LEAVING_OUT = re.compile(
-    r"first|skip|except|header|without|\bbut\b|second|ignor|exclu|leav|erste|ohne|premi|sauf|primer|salvo|prim[ao]"
-    r"|senza|перв|units?\b|below|einheit|unite|unidad"
-)
+_WORDS = vocabulary("selections")
+_OF_LETTERS = re.compile(either(_WORDS["of_letters"]))
+_LEAVING_OUT = re.compile(either(_WORDS["leaving_out"]))
 _TEXT_METHODS = frozenset({"lower", "upper", "casefold", "strip", "title"})
 _LONG_WORD, _SIMILAR = re.compile(r"[^\W\d_]{4,}"), 0.8
 _RANGE = re.compile(r"^(\d{1,3})\s*[-–]\s*\d+$")

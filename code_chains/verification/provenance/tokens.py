@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from code_chains.analysis.dotted_names import words
+from code_chains.language.vocabulary import pattern, vocabulary
 from code_chains.verification.provenance.given import Origin
 
 CARRYING = words("str repr format join ascii print pprint dumps int float round Decimal rstrip strip title")
@@ -41,12 +42,8 @@ RANDOM = re.compile(r"(?:^|\.)(?:random|secrets|faker|rng|default_rng|uuid4|uran
 TABLE = re.compile(r"[,;|\t{\[].*\n.*[,;|\t}\]]|\n.*\n", re.DOTALL)
 """A text of several lines with separators, or of many lines: data in a program."""
 DATE = re.compile(r"[12]\d{3}-\d{1,2}(?:-\d{1,2})?")
-_QUANTITY = re.compile(
-    r"price|cost|charge|rate|speed|population|salary|wage|income|revenue|distance|fee|tax|fare|weight|height|density|mileage"
-    r"|consumption|capacity|discount|interest|inflation|exchange|temperature|humidity|width|length|saving|balance|budget|\bbills?\b"
-    r"|_bills?\b|\bbill_|debt|loan|deposit|payment|preis|kurs|gehalt|precio|prix|prezzo|preço|цена|курс",
-    re.IGNORECASE,
-)
+_WORDS = vocabulary("tokens")
+_QUANTITY = pattern(_WORDS["quantity"])
 """Names of quantities that only the world knows."""
 _AVERAGE = re.compile(r"(?:^|_)(?:per|avg|average|mean)_|_per$", re.IGNORECASE)
 """Names of averages, which may follow from what is given."""
