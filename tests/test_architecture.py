@@ -422,7 +422,7 @@ FOREIGN = {
     "examples of prompts": "chains/answerability chains/translate",
     "alphabets, and numerals by value": "language/detect profiles/inside/encoding lessons/fragments evaluation/quantities"
     " verification/number_words verification/numbers",
-    "programs that run beside a file, without this package": "profiles/inside/dates profiles/inside/layout profiles/inside/traps",
+    "programs that run beside a file, alone": "profiles/inside/dates profiles/inside/layout profiles/inside/traps",
     "templates of sentences": "verification/values/rounding",
 }
 """Modules that may have words of other languages than English in their code, by the reason."""
