@@ -76,7 +76,9 @@ _VALUE_EXAMPLES: tuple[tuple[str, str], ...] = (
 )
 """Examples for questions with an answer type, in place of those above."""
 
+_DATA = re.compile(r"(?<=')[^'\n]+(?=')|\d+")
 _MIN_ASKED = 0.5
+"""Of the data of an example, so much is in a question that is the same in other words."""
 
 
 def repeats_example(code: str, query: str) -> bool:
@@ -89,7 +91,6 @@ def repeats_example(code: str, query: str) -> bool:
     return False
 
 
-_DATA = re.compile(r"(?<=')[^'\n]+(?=')|\d+")
 _TRUNCATED = frozenset(
     "length max_tokens model_length incomplete max_output_tokens model_context_window_exceeded error".split()
 )

@@ -180,8 +180,10 @@ class _ThoughtStripper:
     def _without_thoughts(self, text: str) -> str:
         """Return what is no thought. Invariant: of thoughts only the end is kept, where the closing tag may have begun."""
         self._held = ""
-        for closed in CLOSES_THOUGHT.finditer(text):  # Whatever is before the last one is a thought.
-            self._is_within, text = False, closed.string[closed.end() :]
+        if ends := [
+            closed.end() for closed in CLOSES_THOUGHT.finditer(text)
+        ]:  # Whatever is before is a thought.
+            self._is_within, text = False, text[ends[-1] :]
         text = text.lstrip()
         if opened := OPENS_THOUGHT.match(text):
             self._is_within, text = True, text[opened.end() :]

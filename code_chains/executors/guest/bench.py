@@ -335,12 +335,10 @@ class Bench(Comparisons):
             self._channel.around.given = None
         if printed is not None:
             shown = Output("".join(self._channel.printed[start:]))
-            is_plain = not how and tolerance is None
-            if not (
-                self.same(shown, printed)
-                if is_plain
-                else comparing.same_output(str(shown), printed, how or "words", tolerance)
-            ):
+            is_same = self.same(shown, printed)
+            if how or tolerance is not None:
+                is_same = comparing.same_output(str(shown), printed, how or "words", tolerance)
+            if not is_same:
                 raise AssertionError(self.explain(source, shown, "==", printed, "printed"))
         if (printed is None or expected is not None) and (
             isinstance(expected, type) or not comparing.same(got, expected)
