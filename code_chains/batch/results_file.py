@@ -13,9 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from filelock import FileLock, Timeout
-
-from code_chains.batch.line_file import LineFile
+from code_chains.batch.line_file import DisplacedError, LineFile, WrittenError
 from code_chains.batch.questions import Question
 from code_chains.batch.records import Answer
 from code_chains.batch.stored_artifacts import folder_of, store_artifacts, with_artifacts
@@ -68,7 +66,7 @@ class ResultsFile:
     kind is never written to.
 
     Args:
-        path: The file. `PATH.failed` beside it holds the failures, `PATH.lock` is the lock.
+        path: The file. `PATH.failed` beside it holds the failures.
         resume: Whether to continue an existing file; otherwise the file must not exist.
         anew: Whether an existing file is kept under another name, and all questions are asked.
 
@@ -83,7 +81,7 @@ class ResultsFile:
     def __init__(self, path: str | Path, *, resume: bool = False, anew: bool = False) -> None:
         self.path: Path = Path(path)
         self._resume, self._anew = resume, anew
-        self._lock = FileLock(f"{self.path}.lock")
+        self._displaced = ""
         self._failed: dict[str, dict[str, Any]] = {}
         self._lines: dict[str, _Line] = {}
         self.damaged: list[int] = []
@@ -110,31 +108,26 @@ class ResultsFile:
         if self.path.is_file() and self.path.stat().st_size:
             self._check_kind()  # Nothing is put beside a file that is not ours.
         try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
+            self._open()
+        except WrittenError:
             raise StoreError(
                 f"{self.path} is being written by another process. Wait for it to end."
             ) from None
-        except OSError as error:
-            raise self._unwritable(error) from error
-        try:
-            self._open()
-        except BaseException:
-            self._lock.release()
-            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._file.close()
-            if self._has_gaps:
+            if self._has_gaps and not self._displaced:
                 self._file.keep((line.start, line.length) for line in self._lines.values())
-        except OSError as failure:  # Of a remote disk. Each answer was on disk before `add` returned.
+        except (OSError, DisplacedError) as failure:
+            # Such as of a remote disk. Each answer was on disk before `add` returned.
             _log.warning("%s: %s", self.path, failure)
         finally:
-            self._lock.release()
+            self._file.close()
+        if self._displaced and kind is None:
+            raise StoreError(self._displaced)
 
     # -- opening ---------------------------------------------------------------------------------------------
 
@@ -153,9 +146,11 @@ class ResultsFile:
                 )
             if has_content:
                 self._check_kind()
-            if has_content and self._anew:
-                self._keep()
             self._file: LineFile = LineFile(self.path)
+            if has_content and self._anew:
+                with contextlib.closing(self._file):  # Nobody writes it while it is renamed.
+                    self._keep()
+                self._file = LineFile(self.path)
         except OSError as error:
             raise self._unwritable(error) from error
         try:
@@ -319,10 +314,28 @@ class ResultsFile:
 
     def _append(self, record: Mapping[str, Any]) -> int:
         """Append a line, and return where it begins."""
+        line = _serialize(record).encode() + b"\n"
         try:
-            return self._file.append(_serialize(record).encode() + b"\n")
-        except OSError as error:
+            try:
+                return self._file.append(line)
+            except DisplacedError as displaced:
+                self._go_on_elsewhere(displaced)
+                return self._file.append(line)
+        except (OSError, DisplacedError) as error:
             raise self._unwritable(error) from error
+
+    def _go_on_elsewhere(self, displaced: DisplacedError) -> None:
+        """Write on in a file beside, with all answers that there are, so that none that was paid for is lost."""
+        names = numbered_names(f"{self.path.name}.rescued")
+        other = next(path for path in map(self.path.with_name, names) if not os.path.lexists(path))
+        try:
+            self._file = self._file.copied_to(other)
+            place = f"The answers are in {other}: give it that name"
+        except OSError:  # Its folder was moved.
+            self._file.keeps_name = False
+            place = "The answers are in it, wherever it is now: move it back"
+        self._displaced = f"{self.path} {displaced} while it was written. {place}, and resume it (resume=True, or --resume)."
+        _log.warning("%s", self._displaced)
 
     def _blank(self, key: str, line: _Line) -> None:
         """Remove an answer that is to be replaced: its line becomes blank."""
@@ -335,7 +348,7 @@ class ResultsFile:
         if line.folder:
             remove_child(self.artifacts_folder, line.folder)
 
-    def _unwritable(self, error: OSError) -> StoreError:
+    def _unwritable(self, error: Exception) -> StoreError:
         kept = " Its answers are complete; when it can be written, resume it (resume=True, or --resume)."
         return StoreError(
             f"{self.path} cannot be written: {error}.{kept if self._lines else ''}", is_retryable=True

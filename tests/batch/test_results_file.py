@@ -144,6 +144,96 @@ def test_only_one_process_writes(path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize("name", [os.symlink, os.link])
+def test_a_file_has_one_writer_under_all_of_its_names(path: Path, name: Any) -> None:
+    other = path.with_name("other.jsonl")
+    with ResultsFile(path) as results_file:
+        results_file.add(line("a"))
+        name(path, other)
+        with pytest.raises(StoreError, match="another process"), ResultsFile(other, resume=True):
+            pass
+    with ResultsFile(other, resume=True) as results_file:
+        assert results_file.done == {"a"}
+
+
+def test_a_lock_that_somebody_removed_beside_it_changes_nothing(path: Path) -> None:
+    with ResultsFile(path) as results_file:
+        results_file.add(line("a"))
+        for file in path.parent.glob("*.lock"):
+            file.unlink()
+        with pytest.raises(StoreError, match="another process"), ResultsFile(path, resume=True):
+            pass
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def replace(path: Path) -> None:
+    other = path.with_name("new")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+def rename(path: Path) -> None:
+    path.rename(path.with_name("elsewhere.jsonl"))
+
+
+@pytest.mark.parametrize("displace", [remove, replace, rename])
+def test_answers_go_on_in_a_file_beside_one_that_is_displaced(path: Path, displace: Any) -> None:
+    with (  # noqa: PT012 - It is the end that raises.
+        pytest.raises(
+            StoreError, match=r"while it was written\. The answers are in .*answers\.jsonl\.rescued"
+        ),
+        ResultsFile(path) as results_file,
+    ):
+        results_file.add(line("a"))
+        displace(path)
+        results_file.add(line("b"))
+        results_file.add(line("c"))
+    (rescued,) = path.parent.glob("*.rescued*")
+    rescued.replace(path)
+    with ResultsFile(path, resume=True) as results_file:
+        assert results_file.done == {"a", "b", "c"}
+
+
+def test_answers_stay_in_a_file_whose_folder_is_moved(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    with (  # noqa: PT012 - It is the end that raises.
+        pytest.raises(StoreError, match="wherever it is now"),
+        ResultsFile(folder / "a.jsonl") as results_file,
+    ):
+        results_file.add(line("a"))
+        folder.rename(tmp_path / "there")
+        results_file.add(line("b"))
+    assert ids(tmp_path / "there" / "a.jsonl") == ["a", "b"]
+
+
+def test_a_file_that_is_cut_keeps_what_comes(path: Path) -> None:
+    with (  # noqa: PT012 - It is the end that raises.
+        pytest.raises(StoreError, match="was cut while it was written"),
+        ResultsFile(path) as results_file,
+    ):
+        results_file.add(line("a"))
+        os.truncate(path, len(HEAD) + 1)
+        results_file.add(line("b"))
+    (rescued,) = path.parent.glob("*.rescued*")
+    assert ids(rescued) == ["b"]
+
+
+@pytest.mark.parametrize("text", ["note\n", "half a line"])
+def test_what_somebody_appends_stays_and_answers_follow_it(path: Path, text: str) -> None:
+    with ResultsFile(path) as results_file:
+        results_file.add(line("a"))
+        with path.open("a") as file:
+            file.write(text)
+        results_file.add(line("b"))
+    lines = path.read_text().splitlines()
+    assert lines[2] == text.strip()
+    assert [json.loads(lines[number])["id"] for number in (1, 3)] == ["a", "b"]
+
+
 def refuse(*arguments: Any) -> None:
     raise OSError(errno.EIO, "Input/output error")
 
