@@ -112,13 +112,17 @@ class Pace(BaseCallbackHandler):
         """Note that a question starts, which takes one request at least."""
         now = time.monotonic()
         self._careful_until = self._careful_until or now + CAREFUL_S
-        self._spent.append((now, 1, 0))
+        self._spend(now, 1, 0)
+
+    def _spend(self, now: float, requests: int, tokens: int) -> None:
+        if self._rate != ANY_RATE:  # Else nobody would remove it.
+            self._spent.append((now, requests, tokens))
 
     def add(self, answer: Answer) -> None:
         """Note what an answer took besides the request that was noted at its start."""
         usage: Usage = answer.result.get("usage") or Usage()
         tokens = usage.input_tokens + usage.output_tokens
-        self._spent.append((time.monotonic(), max(0, usage.model_calls - 1), tokens))
+        self._spend(time.monotonic(), max(0, usage.model_calls - 1), tokens)
         self._level = 0
         self._is_proven = self._is_proven or answer.failure != "hopeless"
         self._answered += 1

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from code_chains.assembly.code_chain import CodeChain
 from code_chains.batch.questions import Question
 from code_chains.callbacks.budget import Budget
-from code_chains.callbacks.provider_errors import retry_after, status_of
+from code_chains.callbacks.provider_errors import is_broken_reply, retry_after, status_of
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import BudgetError, CodeChainsError, ConfigurationError, IsolationError
 from code_chains.state import BUDGET_STOPS, StopReason, Usage, as_json, from_json
@@ -124,7 +124,7 @@ def _failure_of(error: Exception) -> Failure:
     status = status_of(error)
     if status in _HOPELESS_STATUS:
         return "hopeless"
-    return "passing" if status in _PASSING_STATUS else "question"
+    return "passing" if status in _PASSING_STATUS or is_broken_reply(error) else "question"
 
 
 class BudgetTracker:

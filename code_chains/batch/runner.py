@@ -277,7 +277,7 @@ def _run(
             pace.start()
             state.running.append(job)
             workers.start(job)
-        is_waiting = may_start and bool(again or suspects or pace.wait)
+        is_waiting = may_start and _is_left(state, again, suspects, jobs)
         if not state.running and not is_waiting:
             return
         pause = max(0.02, min(pace.wait, _TICK_S)) if is_waiting and not state.running else _TICK_S
@@ -298,6 +298,13 @@ def _run(
                 yield answer
             if pace.is_hopeless:
                 raise TooManyErrorsError(_hopeless(answers[-1]))
+
+
+def _is_left(state: RunState, again: deque[Job], suspects: deque[Job], jobs: Iterator[Job]) -> bool:
+    """Return whether there is anything to wait for; if nothing runs, the next question is looked at."""
+    if not (state.running or again or suspects):
+        again.extend(itertools.islice(jobs, 1))
+    return bool(again or suspects)
 
 
 def _next_jobs(

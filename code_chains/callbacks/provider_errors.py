@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from json import JSONDecodeError
+from traceback import walk_tb
 from urllib.parse import urlsplit
 
 from code_chains.callbacks.proxies import proxy_variable
@@ -16,6 +18,8 @@ _REMEDIES = {
     ),
     429: ("accepts no more requests for now", "Wait, or check the limits and the credit of your account."),
 }
+_BROKEN = (JSONDecodeError, LookupError, TypeError, AttributeError)
+_MODELS = "langchain_core.language_models"
 _ENDPOINTS = ("/chat/completions", "/responses", "/messages", "/api/chat")
 
 
@@ -49,6 +53,12 @@ def status_of(error: BaseException) -> int | None:
     if isinstance(status, int):
         return status
     return 503 if _server(error) else None
+
+
+def is_broken_reply(error: BaseException) -> bool:
+    """Return whether a model failed over the reply of its provider: it was no completion, such as HTML, or one cut short."""
+    frames = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
+    return isinstance(error, _BROKEN) and any(name.startswith(_MODELS) for name in frames)
 
 
 def retry_after(error: BaseException) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from code_chains.callbacks.provider_errors import explain_provider_error
+from code_chains.callbacks.provider_errors import explain_provider_error, is_broken_reply
 from code_chains.errors import CodeChainsError
 from code_chains.records.printable import printable
 
@@ -21,6 +21,9 @@ def describe_error(error: Exception) -> str:
         return message
     if explained := explain_provider_error(error):
         return printable(" ".join(explained[:_MAX_ERROR_CHARS].split()))[:700]
+    if is_broken_reply(error):
+        said = " ".join(message.split())[:200].rstrip(".")
+        return f"The reply of the model's server is broken ({type(error).__name__}: {said}). Try again later."
     if "Unexpected response type" in message:  # The words of langchain-openai.
         return "The model's server answered with something else than its API. Check the base URL: it usually ends with /v1."
     kind = "The model" if isinstance(error, LangChainException) else type(error).__name__

@@ -48,6 +48,42 @@ def test_what_passes_is_asked_again_until_it_is_answered() -> None:
     assert (len(answers), [answer.error for answer in answers if answer.error]) == (40, [])
 
 
+@pytest.mark.parametrize(
+    "error", [IndexError("list index out of range"), TypeError("null choices"), KeyError("x")]
+)
+def test_a_reply_that_is_no_completion_is_asked_for_again(error: Exception) -> None:
+    failures = iter([True] * 10)
+
+    def reply(text: str) -> str:
+        if next(failures, False):
+            raise error
+        return "print(1)"
+
+    with chain_that(reply) as chain:
+        answers = list(map_questions(chain, QUESTIONS, concurrency=4))
+    assert (len(answers), [answer.error for answer in answers if answer.error]) == (40, [])
+
+
+def test_a_reply_that_stays_broken_is_said_to_be_so() -> None:
+    def reply(text: str) -> str:
+        raise IndexError("list index out of range")
+
+    with chain_that(reply) as chain:
+        (answer,) = map_questions(chain, ["Why?"], retries=1)
+    assert answer.error.startswith(
+        "The reply of the model's server is broken (IndexError: list index out of range)."
+    )
+
+
+def test_a_rate_holds_back_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "WINDOW_S", 30.0)
+    began = time.monotonic()
+    with chain_that(lambda text: "print(1)") as chain:
+        answers = list(map_questions(chain, QUESTIONS[:1], rate=Rate(tokens=1)))
+    assert len(answers) == 1
+    assert time.monotonic() - began < 10
+
+
 def test_requests_of_running_questions_wait_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "MAX_GUESS_S", 0.6)
     monkeypatch.setattr(pace, "MAX_COOL_DOWN_S", 0.6)
