@@ -20,6 +20,7 @@ _TELLING = (
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _MAX_JOINED = 4
 _MAX_FILLS = 30
+_MAX_NAMES = 20
 _MAX_PAIRS = 20
 _ALIKE = 0.6
 _MIN_EXPRESSION = 8
@@ -169,8 +170,8 @@ def _fill(block: str, fragments: Fragments, learner: str) -> Iterator[str]:
         return
     called = _OBVIOUS if _CALLED_HOLE.search(block) else []
     pieces = [*called, *_pieces(learner), *fragments.inline, *_pieces(_HOLE.sub("x", block))]
-    names = dict.fromkeys(filter(str.isidentifier, pieces))
-    simple = [f"{left} {sign} {right}" for left, right in permutations(names, 2) for sign in ("+=", "+")]
+    names = islice(dict.fromkeys(filter(str.isidentifier, pieces)), _MAX_NAMES)
+    simple = (f"{left} {sign} {right}" for left, right in permutations(names, 2) for sign in ("+=", "+"))
     indent = re.compile(r"^([ \t]*)(?:" + _HOLE.pattern + r")\s*$", re.MULTILINE | re.IGNORECASE)
     statements = [line.strip() for line in learner.splitlines() if not line.rstrip().endswith(":")]
     for piece in islice(dict.fromkeys([*statements, *pieces, *simple]), _MAX_FILLS):
@@ -183,8 +184,14 @@ def _fill(block: str, fragments: Fragments, learner: str) -> Iterator[str]:
 def _pieces(code: str) -> Iterator[str]:
     """Yield the expressions of a program, the longest first."""
     tree = parse(code)
-    found = set(map(ast.unparse, nodes(tree, ast.expr))) if tree else set()
+    short = (node for node in (nodes(tree, ast.expr) if tree else ()) if _is_short(node))
+    found = set(map(ast.unparse, short))
     yield from sorted((piece for piece in found if len(piece) < 40), key=lambda piece: (-len(piece), piece))
+
+
+def _is_short(node: ast.expr) -> bool:
+    """Return whether an expression may have less than forty characters; unparsing long ones takes long."""
+    return node.end_lineno == node.lineno and (node.end_col_offset or 0) - node.col_offset < 80
 
 
 # -- the learner's program, repaired -------------------------------------------------------------------------

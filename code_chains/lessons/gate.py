@@ -14,9 +14,13 @@ from code_chains.lessons.fragments import read_fragments
 from code_chains.lessons.running import Submission, run_tests
 from code_chains.verification.expectations.assertions import free_names
 
-_MAX_PROGRAMS = 150
+_MAX_PROGRAMS, _MAX_CHARS = 150, 500_000
 _MAX_SECONDS = 20.0
 _CONSTANTS = ("None", "0", "1", "''", "[]", "{}", "True", "False", "given[0] if given else None")
+
+
+class _TooMuchCodeError(Exception):
+    """A hint holds more code than can be tried."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +52,26 @@ class HintGate:
             return "It holds a program in another language."
         if said.lines and not (submission.step.tests or submission.step.examples):
             return "There are no tests to try its code with."
-        old = set(self._programs(submission, earlier))
-        new = [program for program in self._programs(submission, [*earlier, hint]) if program not in old]
+        if not (said.lines or said.diffs):
+            return ""
+        try:
+            return self._gain(submission, earlier, hint)
+        except _TooMuchCodeError:  # Invariant: what was not tried is not shown.
+            return "It holds more code than can be tried."
+
+    def _gain(self, submission: Submission, earlier: Sequence[str], hint: str) -> str:
+        """Return how many more hidden tests pass with a hint; empty if none does."""
+        deadline = time.monotonic() + _MAX_SECONDS
+        old = set(self._programs(submission, earlier, deadline))
         # Whatever returns always the same passes some tests, as what is meant for another exercise does.
         before = self.passed(submission, [submission.code, *_trivial(submission)])
-        deadline = time.monotonic() + _MAX_SECONDS
-        for number, program in enumerate(dict.fromkeys(new)):
-            # Invariant: what was not tried is not shown.
-            if number >= _MAX_PROGRAMS or time.monotonic() > deadline:
-                return "It holds more code than can be tried."
+        tried = set(old)
+        for program in self._programs(submission, [*earlier, hint], deadline):
+            if program in tried:
+                continue
+            tried.add(program)
+            if len(tried) - len(old) > _MAX_PROGRAMS:
+                raise _TooMuchCodeError
             now = self.passed(submission, [program])
             if now > before:
                 before = max(before, self.passed(submission, old))
@@ -72,13 +87,24 @@ class HintGate:
         runs = (run_tests(self.executor, replace(submission, code=code), expected) for code in programs)
         return max((tested.passed for tested in runs), default=0)
 
-    def _programs(self, submission: Submission, hints: Sequence[str]) -> Iterator[str]:
+    def _programs(self, submission: Submission, hints: Sequence[str], deadline: float) -> Iterator[str]:
+        """Yield the programs that can be assembled.
+
+        Raises:
+            _TooMuchCodeError: There are too many, or it takes too long.
+        """
         step = submission.step
         starter = step.starter.code if step.starter else ""
         programs = assemble(
             read_fragments(hints), learner=submission.code, starter=starter, asked=_asked(submission)
         )
-        return filter(parse, programs)
+        chars = 0
+        for program in programs:
+            chars += len(program)
+            if chars > _MAX_CHARS or time.monotonic() > deadline:
+                raise _TooMuchCodeError
+            if parse(program):
+                yield program
 
 
 def _trivial(submission: Submission) -> Iterator[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Iterator
+import itertools
 from dataclasses import dataclass
 
 from code_chains.analysis.parsing import parse
@@ -54,9 +53,11 @@ def mutants(code: str, *, limit: int, prints: bool = False, has_lines: bool = Fa
     tree = parse(code)
     if tree is None:
         return []
-    found = list(dict.fromkeys(_all(tree)))
-    step = max(1, -(-len(found) // limit))
-    chosen = found[::step]
+    changes = [
+        (index, number) for index, node in enumerate(ast.walk(tree)) for number in range(len(_changes(node)))
+    ]
+    step = max(1, -(-len(changes) // limit))
+    chosen = list(dict.fromkeys(filter(None, (_mutant(code, *change) for change in changes[::step]))))
     last = code.count("\n") + 1
     if prints:
         chosen.append(Mutant(code + _PRINTS_ALL, last, "prints all numbers, too"))
@@ -65,16 +66,18 @@ def mutants(code: str, *, limit: int, prints: bool = False, has_lines: bool = Fa
     return chosen
 
 
-def _all(tree: ast.Module) -> Iterator[Mutant]:
-    for index, original in enumerate(ast.walk(tree)):
-        for number in range(len(_changes(original))):
-            other = copy.deepcopy(tree)
-            node = list(ast.walk(other))[index]
-            before = _first_line(node)
-            field, value = _changes(node)[number]
-            setattr(node, field, value)
-            text = ast.unparse(ast.fix_missing_locations(other))
-            yield Mutant(f"{text}\n", getattr(node, "lineno", 1), f"`{_first_line(node)}` for `{before}`")
+def _mutant(code: str, index: int, number: int) -> Mutant | None:
+    """Return a program with one change of one node; None if it is too deep to be written."""
+    tree = ast.parse(code)
+    node = next(itertools.islice(ast.walk(tree), index, None))
+    try:
+        before = _first_line(node)
+        field, value = _changes(node)[number]
+        setattr(node, field, value)
+        text = ast.unparse(ast.fix_missing_locations(tree))
+        return Mutant(f"{text}\n", getattr(node, "lineno", 1), f"`{_first_line(node)}` for `{before}`")
+    except RecursionError:
+        return None
 
 
 def _first_line(node: ast.AST) -> str:

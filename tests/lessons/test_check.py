@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,10 @@ def test_each_lesson_of_the_examples_is_ready(path: Path) -> None:
 
 def test_one_of_the_lessons_is_in_spanish() -> None:
     assert {"en", "es"} == {read_lesson(path).language for path in LESSONS}
+
+
+def test_mutants_of_a_long_solution_are_made_one_by_one() -> None:
+    start = time.process_time()
+    found = mutants("\n".join(f"x{number} = {number} + 1" for number in range(2000)), limit=20)
+    assert (len(found), time.process_time() - start < 2) == (20, True)
+    assert mutants("x = 1" + " + 1" * 3000, limit=5) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,3 +185,15 @@ def test_a_question_without_a_model_is_told_how_to_get_one() -> None:
     state = {"code": "", "step": 1, "hints": [], "query": "Why?", "verdict": ""}
     with pytest.raises(InputError, match="start with -m"):
         Hints(read_lesson(TOTAL.lesson)).give(state)
+
+
+@pytest.mark.parametrize("line", ["a{0} = b{0} + {0}", "x = [{0}, {0}]"])
+def test_a_long_program_makes_no_hint_long(sandbox: SandboxExecutor, line: str) -> None:
+    code = "\n".join(line.format(number) for number in range(2000))
+    lesson = read_lesson(TOTAL.lesson)
+    start = time.process_time()
+    said = HintGate(sandbox).leak(
+        Submission(lesson, lesson.steps[0], code), [], "Fill `total = ___` and `x = y + 1`."
+    )
+    assert said in ("", "It holds more code than can be tried.")
+    assert time.process_time() - start < 5
