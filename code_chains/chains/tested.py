@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Literal
 
+from pydantic import BaseModel, ValidationError
+
+from code_chains.errors import ExecutorError
 from code_chains.executors.guest import comparing
 from code_chains.records import ErrorReport, Execution, TestResult, Verdict
 from code_chains.records.printable import strip_control_chars
+from code_chains.storage.foreign import parse_json
 from code_chains.verification.expectations.examples import Example
 from code_chains.verification.expectations.given import Expectations
 
@@ -86,21 +89,21 @@ def testing(expectations: Expectations) -> Testing:
 
 def _lost_test(program: Execution, tests: Execution) -> LostTest | None:
     """Return the test that ended a run, if one did."""
-    ended = _report(tests).get("ended")
-    if not ended:
+    ended = _report(tests).ended
+    if ended is None:
         return None
     reason: Reason
-    place = f"The test in line {ended['line']}"
-    if ended["waited"]:
+    place = f"The test in line {ended.line}"
+    if ended.waited:
         said, reason = f"{place} waited too long, or the machine is busy: try again", "waited"
     elif program.status == "timeout":
         said, reason = f"{place} did not end: {program.summary}", "endless"
     else:
         said, reason = f"{place} ended the program: {program.summary}", "ended"
-    status = "error" if ended["waited"] else "fail"
-    kept = {name: ended.get(name, "") for name in ("name", "test_code")}
-    result = TestResult.from_dict({**kept, "line": ended["line"], "status": status, "message": said})
-    return LostTest(ended["key"], result, reason)
+    result = TestResult(
+        ended.name, "error" if ended.waited else "fail", said, test_code=ended.test_code, line=ended.line
+    )
+    return LostTest(ended.key, result, reason)
 
 
 def verdict_of_tests(
@@ -115,8 +118,7 @@ def verdict_of_tests(
         lost: Tests that ended an earlier run, or this one.
     """
     report = _report(tests)
-    weak, broken = report.get("weak", ""), report.get("broken", "")
-    results = tuple(map(TestResult.from_dict, report.get("tests", ())))
+    weak, broken, results = report.weak, report.broken, report.tests
     if lost:
         return _verdict_of_lost((*results, *(test.result for test in lost)))
     if not tests.ok and broken:
@@ -125,8 +127,10 @@ def verdict_of_tests(
     # What it had defined by then may be right.
     if not program.ok and not (program.status == "error" and results and expectations.are_calls):
         return Verdict("failed", "tests", f"While it was tested: {program.summary}", tests=results)
-    if tests.ok and not results:  # A machine of somebody else may say so.
-        return Verdict("unverified", "tests", "The tests were said to hold, and none was reported.")
+    if tests.ok and not (results and all(result.status == "pass" for result in results)):
+        # A machine of somebody else may say so.
+        reason = "The tests were said to hold, and not each of them is reported to have passed."
+        return Verdict("unverified", "tests", reason, tests=results)
     if not tests.ok:
         reason = _failed_assertion(tests.error) if tests.error else tests.summary
         ended = "" if program.ok else f" The program ended with {program.summary}"
@@ -195,13 +199,41 @@ def _verdict_of_lost(results: Sequence[TestResult]) -> Verdict:
     return Verdict("failed", "tests", _sentence(reason), tests=results)
 
 
-def _report(tests: Execution) -> dict[str, Any]:
-    """Return what the harness has reported; empty if it did not get so far."""
+class _Ended(BaseModel):
+    key: str
+    line: int
+    waited: bool
+    name: str = ""
+    test_code: str = ""
+
+
+class _Report(BaseModel):
+    """What the harness reports, which a machine of somebody else may have written; see `executors.guest.bench`."""
+
+    tests: tuple[TestResult, ...] = ()
+    weak: str = ""
+    broken: str = ""
+    ended: _Ended | None = None
+
+
+def _report(tests: Execution) -> _Report:
+    """Return what the harness has reported; nothing if it did not get so far.
+
+    Raises:
+        ExecutorError: It is no such report.
+    """
     try:
-        report = json.loads(tests.result or "")
+        report = parse_json(tests.result or "{}")
     except ValueError:
-        return {}
-    return report if isinstance(report, dict) else {}
+        return _Report()
+    if not isinstance(report, dict):
+        return _Report()
+    try:
+        return _Report.model_validate({key: value for key, value in report.items() if value})
+    except (ValidationError, RecursionError) as error:
+        raise ExecutorError(
+            "The executor's report of the tests cannot be read.", is_retryable=True
+        ) from error
 
 
 def _failed_assertion(error: ErrorReport) -> str:

@@ -29,7 +29,7 @@ from code_chains.chains import (
 from code_chains.chains.interpret import _ThoughtStripper
 from code_chains.chains.judge import read_judgement
 from code_chains.chains.tested import verdict_of_tests
-from code_chains.errors import ConfigurationError, InputError
+from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import SandboxExecutor, SqlExecutor
 from code_chains.models.local import ChatLocal
 from code_chains.models.sampling import can_be_sampled, for_sample
@@ -630,8 +630,28 @@ def test_definitions_are_no_vote(sandbox: SandboxExecutor) -> None:
     assert (result["verdict"].status, result["verdict"].by) == ("unverified", "none")
 
 
-@pytest.mark.parametrize("report", ["", "{}", '{"tests": []}', "[]"])
+@pytest.mark.parametrize(
+    "report",
+    ["", "{}", '{"tests": []}', "[]", '{"tests": [{"name": "f", "status": "fail"}]}', '{"ended": {}}'],
+)
 def test_tests_of_which_none_is_reported_verify_nothing(report: str) -> None:
     ran = Execution("ok", isolation=Isolation("kernel", "none"))
     verdict = verdict_of_tests(ran, replace(ran, result=report), expect("assert f(1) == 1"))
     assert (verdict.status, verdict.by) == ("unverified", "tests")
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        '{"ended": 1}',
+        '{"ended": {"line": 1}}',
+        '{"tests": 1}',
+        '{"tests": [1]}',
+        '{"tests": [{}]}',
+        '{"weak": [1]}',
+    ],
+)
+def test_a_report_of_another_shape_is_an_error_of_the_executor(report: str) -> None:
+    ran = Execution("ok", isolation=Isolation("kernel", "none"))
+    with pytest.raises(ExecutorError, match="cannot be read"):
+        verdict_of_tests(ran, replace(ran, result=report), expect("assert f(1) == 1"))
