@@ -31,10 +31,10 @@ _FENCE = re.compile(r"^[ \t]*+```[ \t]*+[\w+-]*+[ \t]*+\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t]*+```[ \t]*+$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:+-]+")
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
-_AND = re.compile(r"[ \t]*,?[ \t]+(?:and|und|et|y|e|ve|и)[ \t]+")
+_AND = re.compile(r"(?:[ \t]*+,)?[ \t]++(?:and|und|et|y|e|ve|и)[ \t]+")
 _NUMBERS = re.compile(
-    rf"(?<![\w.,;/:-]){_NUMBER}(?:(?:[ \t]*[,;][ \t]*\n?|\s+){_NUMBER}){{6,}}"
-    rf"(?:(?:[ \t]*[,;][ \t]*\n?|\s+|{_AND.pattern}){_NUMBER})(?![\w/:%]|[.,]\d)"
+    rf"(?<![\w.,;/:-]){_NUMBER}(?:(?:[ \t]*+[,;][ \t]*+\n?|\s++){_NUMBER}){{6,}}"
+    rf"(?:(?:[ \t]*+[,;][ \t]*+\n?|\s++|{_AND.pattern}){_NUMBER})(?![\w/:%]|[.,]\d)"
 )
 _ELLIPSIS = re.compile(r"\s*,?\s*(?:\.\.|…)")
 _ELLIPSIS_BEFORE = re.compile(r"(?:\.\.|…)\s*,?\s*$")

@@ -145,9 +145,22 @@ def _indented(lines: Sequence[str], number: int, above: str) -> tuple[list[str],
 def markdown_of_html(text: str) -> str:
     """Return HTML as Markdown, as far as it is headings, code and prose."""
     reader = _Reader()
-    reader.feed(text)
+    # Invariant: the parser sees whole tags alone, as it searches the rest of the text for the end of each that has none.
+    reader.feed(_NO_TAG.sub("&lt;", _without_comments(text)))
     reader.close()
     return "".join(reader.parts)
+
+
+_DECLARATION = re.compile(r"<![a-z\[][^<>]*+>|<\?[^<>]*+>", re.IGNORECASE)
+_NO_TAG = re.compile(r"<(?!/?+[a-z][a-z0-9:-]*+(?:[^<>\"']++|\"[^\"<>]*+\"|'[^'<>]*+')*+>)", re.IGNORECASE)
+"""What opens no tag, or one that does not end."""
+
+
+def _without_comments(text: str) -> str:
+    """Return HTML without comments and declarations; nothing of what follows a comment that does not end."""
+    first, *others = text.split("<!--")
+    parts = [first, *(other.partition("-->")[2] for other in others)]
+    return _DECLARATION.sub("", "".join(parts))
 
 
 class _Reader(HTMLParser):

@@ -28,6 +28,7 @@ from code_chains.executors.guest.serialization import unpack_all
 from code_chains.executors.inputs import check_files, files_on_disk
 from code_chains.executors.values import check_variables, pack_variables
 from code_chains.inputs import check_query, fenced
+from code_chains.inputs.pasted import find_data
 from code_chains.profiles import describe, describe_inputs
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -450,3 +451,10 @@ def test_a_pattern_with_too_many_matches_is_refused(folder: Path, monkeypatch: p
     monkeypatch.setattr(files_module, "MAX_FILES", 1)
     with pytest.raises(InputError, match="3 files match"):
         check_files([Path("data/*.csv")])
+
+
+@pytest.mark.parametrize("end", [" " * 60_000 + "x", "\t" * 60_000, " ," * 30_000, "\n" * 60_000 + "y"])
+def test_numbers_before_many_blanks_are_found_at_once(end: str) -> None:
+    start = clock.process_time()
+    find_data({"query": f"Sum 1 2 3 4 5 6 7 8{end}"})
+    assert clock.process_time() - start < 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,14 @@ def test_prose_is_found_by_what_it_says_and_shown_as_help(tmp_path: Path) -> Non
 def test_any_text_is_read(tmp_path: Path, text: str, suffix: str) -> None:
     (tmp_path / f"a.{suffix}").write_text(text)
     assert all(isinstance(one, Document) for one in read_file(tmp_path / f"a.{suffix}"))
+
+
+@pytest.mark.parametrize("piece", ['<a b="', "<a<a ", "<!--", "<!", "<?", "<a b='>", "&lt", "<![a b"])
+def test_a_page_of_tags_that_do_not_end_is_read_once(tmp_path: Path, piece: str) -> None:
+    (tmp_path / "a.html").write_text("<h1>Good</h1><p>Some words.</p>" + piece * (60_000 // len(piece)))
+    (tmp_path / "b.html").write_text("<h1>Other</h1><p>Other words.</p>")
+    start = time.process_time()
+    read = [reference.page_content for reference in read_folder(tmp_path)]
+    assert any("Some words." in text for text in read)
+    assert any("Other words." in text for text in read)
+    assert time.process_time() - start < 2

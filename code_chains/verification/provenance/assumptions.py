@@ -26,6 +26,7 @@ _ASSUMING = re.compile(
 """What small models write beside a value that they have made up."""
 _MAX_TRIVIAL, _MIN_TEXT_CHARS, _MAX_VALUE_CHARS = 2, 4, 40
 _READING = re.compile(r"\b(?:open|read_\w+|read_text|input|connect)\(")
+_MAX_DATE_PART = 10_000
 _DATES = ("date", "datetime", "Timestamp")
 _DAY = re.compile(r"[12]\d{3}-\d{2}-\d{2}")
 _BORDER = re.compile(r"-(?:01|02|28|29|30|31)$|12-2[456]$|02-14$|07-04$|11-11$")
@@ -191,5 +192,5 @@ def _days_of(call: ast.Call) -> Iterator[str]:
     match call.func:
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _DATES:
             numbers = _numbers_of(call)
-            if len(numbers) > 2:
+            if len(numbers) > 2 and all(0 < number < _MAX_DATE_PART for number in numbers[:3]):
                 yield "{:04.0f}-{:02.0f}-{:02.0f}".format(*numbers)

@@ -191,3 +191,8 @@ def test_numbers_of_its_own_beside_data_are_assumptions(code: str, expected: tup
 def test_usual_numbers_beside_data_are_none(code: str) -> None:
     given = Given("How often was it above 80 degrees or boiling?")
     assert assumed_values(code, given, has_input=True) == ()
+
+
+@pytest.mark.parametrize("day", ["1e999", "-1", "1e300", "99999"])
+def test_what_is_no_day_is_no_assumption(day: str) -> None:
+    assert assumed_values(f"from datetime import date\nprint(date(2020, 10, {day}))", Given("When?")) == ()
