@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from code_chains.analysis.references import Reading, match, read, words
-from code_chains.analysis.work import walk
+from code_chains.analysis.work import spend, walk
 
 _CHANGING = words(
     "time random numpy.random secrets uuid os tempfile glob shutil platform timeit cProfile profile psutil tracemalloc"
@@ -91,6 +91,7 @@ class _UnorderedValues:
         }
         new = {""}
         while new:  # What is named after what is named after a set.
+            spend(len(assigned))
             named = {name for name, value in assigned if self._is_unordered(value)}
             new = named - sorted_later - self.names
             self.names |= new

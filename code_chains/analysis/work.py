@@ -117,3 +117,9 @@ def walk(tree: ast.AST) -> Iterator[ast.AST]:
             count = 0
         yield node
     spend(count)
+
+
+def source_of(node: ast.AST) -> str:
+    """Return the source of a part of a tree, for a step a node."""
+    spend(sum(1 for _ in ast.walk(node)))
+    return ast.unparse(node)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from code_chains.analysis.columns import YEARS, constants_by_name
 from code_chains.analysis.parsing import nodes
-from code_chains.analysis.work import walk
+from code_chains.analysis.work import source_of, walk
 from code_chains.language.vocabulary import pattern, vocabulary
 from code_chains.verification.numbers import mantissa
 from code_chains.verification.provenance.given import Given, Origin
@@ -55,10 +55,10 @@ def _limits(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Itera
         left, right = node.left, node.comparators[0]
         limit = named.get(right.id) if isinstance(right, ast.Name) else right
         limit = limit.operand if isinstance(limit, ast.UnaryOp) else limit
-        text = ast.unparse(node)
+        text = source_of(node)
         match node.ops, limit:
             case [ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()], ast.Constant(value=int() | float() as value):
-                is_of_data = not isinstance(left, ast.Constant) and ast.unparse(left) not in counted
+                is_of_data = not isinstance(left, ast.Constant) and source_of(left) not in counted
                 least = _MAX_POINTS if isinstance(right, ast.Name) else _MAX_CHOSEN
                 is_chosen = is_own(value, given, least=least) or _is_odd(value, given)
                 if is_chosen and is_of_data and not _WITH_LIMITS.search(text):
@@ -98,7 +98,7 @@ def _operands(tree: ast.AST, given: Given, named: Mapping[str, ast.expr]) -> Ite
                     if name and (is_amount or is_factor) and not SETTING.search(name):
                         yield f"{name} = {number}"
                     elif is_factor and not name:
-                        yield ast.unparse(node)
+                        yield source_of(node)
 
 
 def _layout(tree: ast.AST) -> Iterator[ast.AST]:
@@ -144,7 +144,7 @@ def _by_text(tree: ast.AST, given: Given) -> Iterator[str]:
                 texts = [key.value for key in keys if isinstance(key, ast.Constant)]
                 numbers = [value.value for value in values if isinstance(value, ast.Constant)]
                 if len(texts) == len(numbers) == len(keys) > 1 and _is_own_table(texts, numbers, given):
-                    yield f"{name} = {ast.unparse(node.value)}"
+                    yield f"{name} = {source_of(node.value)}"
 
 
 def _is_own_table(texts: Sequence[object], numbers: Sequence[object], given: Given) -> bool:
