@@ -25,6 +25,7 @@ BROKEN = {
     "the value in the place of the name": (MEAN, "@34.65[34.65]", "@mean_fare[…]"),
     "blanks around the value": (MEAN, "@mean_fare[ 34.65 ]", "only the value within @mean_fare[…]"),
     "a value that was not filled in": (MEAN, "@mean_fare[{mean}]", "only the value within @mean_fare[…]"),
+    "no value": (MEAN, "@mean_fare[nan]", "a value for @mean_fare[…]"),
     "all decimals": (MEAN, "@mean_fare[34.654321098765]", "round @mean_fare[…]"),
     "one of two tags": ("Give @low[value] and @high[value].", "@low[1]", "@high[…]"),
 }

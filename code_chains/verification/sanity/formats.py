@@ -7,6 +7,7 @@ import re
 _TAG = re.compile(r"@(\w{1,60})\[([^\]\n]{0,80})\]")
 _BLANKS = re.compile(r"\s.*|.*\s|\{\w+\}")
 """A value that `print` has set apart, or that was never filled in."""
+_NO_VALUE = re.compile(r"\s*(?:nan|NaN|NaT|<NA>|None|inf|-inf)\s*")
 _UNROUNDED = re.compile(r"[-+]?\d*\.\d{9,}")
 """A number with all the decimals that a computer has, which no form asks for."""
 
@@ -20,6 +21,7 @@ def broken_format(query: str, output: str) -> str:
     """
     problems = {
         "print {}": _missing_tags(query, output),
+        "find a value for {}, which has none": _named(_NO_VALUE, query, output),
         "print only the value within {}": _named(_BLANKS, query, output),
         "round {} as the question says": _named(_UNROUNDED, query, output),
     }
