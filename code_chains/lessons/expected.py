@@ -16,13 +16,15 @@ from code_chains.errors import InputError, brief
 from code_chains.records import TestResult
 from code_chains.storage.foreign_yaml import parse_yaml
 from code_chains.verification.expectations import Expectations, expect
-from code_chains.verification.expectations.assertions import free_names
+from code_chains.verification.expectations.assertions import Assertions, free_names
 from code_chains.verification.expectations.instrumentation import SOLUTION
 
 _COMMENT = re.compile(r"\s*#\s?(.*)")
 _HINT = re.compile(r"hint:\s*", re.IGNORECASE)
+_POINTS = re.compile(r"points:\s*(\d{1,4}(?:\.\d{1,2})?)\s*", re.IGNORECASE)
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _NOTES = ("description", "hint")
+_MAX_POINTS = 9999
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Note:
         description: The behaviour that it tests.
         hint: What may help whoever fails it.
         inputs: The calls that it makes, or the input that it gives, as text.
+        points: What it is worth; 0 for a statement that tests nothing.
     """
 
     first: int
@@ -42,6 +45,7 @@ class Note:
     description: str = ""
     hint: str = ""
     inputs: str = ""
+    points: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,17 @@ class Expected:
     line: int
     expectations: Expectations = field(repr=False)
     notes: tuple[Note, ...] = ()
+
+    @property
+    def points(self) -> float:
+        """What all of them are worth."""
+        return sum(note.points for note in self.notes)
+
+    def earned(self, results: Sequence[TestResult]) -> float:
+        """Return what the tests that passed are worth."""
+        failed = {self.note(result) for result in results if result.status != "pass"}
+        passed = {self.note(result) for result in results} - failed
+        return sum(note.points for note in passed if note in self.notes)
 
     def note(self, result: TestResult) -> Note:
         """Return how a learner is told of a test."""
@@ -104,7 +119,9 @@ def _oracle(tests: str, solution: Sequence[str]) -> str:
 def _notes(source: str) -> Iterator[Note]:
     """Yield the notes of tests in Python: comments above a test, or its docstring; they hold up to a blank line."""
     tree, lines = parse(source), source.split("\n")
+    assertions = Assertions(tree or ast.Module([], []))
     description = hint = ""
+    points = 1.0
     for node in _cases(tree.body if tree else []):
         first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
         is_function = isinstance(node, _FUNCTIONS)
@@ -112,10 +129,14 @@ def _notes(source: str) -> Iterator[Note]:
         said = _comments(lines, first) + (docstring or "").splitlines()
         if said or is_function or not lines[first - 2].strip():
             hint = " ".join(_HINT.sub("", line) for line in said if _HINT.match(line))
-            description = " ".join(line for line in said if line and not _HINT.match(line))
+            stated = [match[1] for line in said if (match := _POINTS.fullmatch(line))]
+            points = float(stated[0]) if stated else 1.0
+            notes = (_HINT.match, _POINTS.fullmatch)
+            description = " ".join(line for line in said if line and not any(note(line) for note in notes))
         if isinstance(node, ast.Import | ast.ImportFrom):  # What is said above it is about the test below.
             continue
-        yield Note(first, node.end_lineno or first, description, hint, ", ".join(_calls(node)))
+        worth = points if assertions.are_in(node) and not isinstance(node, ast.ClassDef) else 0.0
+        yield Note(first, node.end_lineno or first, description, hint, ", ".join(_calls(node)), worth)
 
 
 def _cases(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -163,7 +184,7 @@ def _read_yaml(code: str, line: int) -> Expected:
 
 def _example(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an example as `expect` reads it."""
-    example = {key: value for key, value in item.items() if key not in (*_NOTES, "raises")}
+    example = {key: value for key, value in item.items() if key not in (*_NOTES, "raises", "points")}
     if "output" in item and not item.keys() & {"compare", "tolerance"}:
         example["compare"] = "lines"  # What learners print is the exercise, not a text about it.
     if "raises" in item:
@@ -178,4 +199,7 @@ def _note(number: int, item: Mapping[str, Any], example: str) -> Note:
     description, hint = (str(item.get(key) or "") for key in _NOTES)
     # Without what is expected.
     inputs = re.split(r" == | prints ", example, maxsplit=1)[0]
-    return Note(number, number, description, hint, inputs)
+    points = item.get("points", 1)
+    if not isinstance(points, int | float) or isinstance(points, bool) or not 0 <= points <= _MAX_POINTS:
+        raise InputError(f"points must be a number from 0 to {_MAX_POINTS:,}, not {brief(points)}.")
+    return Note(number, number, description, hint, inputs, float(points))

@@ -26,7 +26,8 @@ class LessonState(CodeState):
     Attributes:
         step: The number of the step, from 1.
         accepted: The learner's programs of earlier steps that were accepted, the first one first.
-        results: The outcome in Exercism's format of test results, version 3; `gradable` says whether it counts.
+        results: The outcome in Exercism's format of test results, version 3; `gradable` says whether it counts, `points` of
+            `max_points` what the tests that passed are worth.
         hints: The hints so far, the first one first.
         hint: The next one.
         withheld: Hints that would have given the answer away, which no learner may see.
@@ -112,7 +113,13 @@ class GradeChain(StreamingChain):
             # Invariant: an error that a hidden input caused is not told; without tests there are no such inputs.
             alone = yield RunFunction(lambda _: run_alone(self.executor, submission), None, config)
         feedback = Feedback(submission, expected, self.reveals, tested, alone)
-        yield self._outcome(problems, feedback.verdict(), is_gradable=not feedback.is_neutral)
+        earned = expected.points if tested.ok else expected.earned(tested.verdict.tests)
+        yield self._outcome(
+            problems,
+            feedback.verdict(),
+            is_gradable=not feedback.is_neutral,
+            points=(earned, expected.points),
+        )
 
     def _check(self, submission: Submission, config: Config) -> Flow:
         """Return the problems that the checks find in the source."""
@@ -134,13 +141,22 @@ class GradeChain(StreamingChain):
         text = f"{reason}\n{texts_in(self.lesson.language).uncounted}"
         return self._outcome(problems, Verdict("unverified", "tests", text), is_gradable=False)
 
-    def _outcome(self, problems: list[Problem], verdict: Verdict, *, is_gradable: bool) -> State:
+    def _outcome(
+        self,
+        problems: list[Problem],
+        verdict: Verdict,
+        *,
+        is_gradable: bool,
+        points: tuple[float, float] = (0.0, 0.0),
+    ) -> State:
         results = {
             "version": 3,
             "status": _STATUS[verdict.status] if is_gradable else "error",
             "message": verdict.reason,
             "tests": list(map(_as_json, verdict.tests)),
             "gradable": is_gradable,
+            "points": points[0] if is_gradable else 0.0,
+            "max_points": points[1],
         }
         return {"problems": problems, "verdict": verdict, "results": results}
 

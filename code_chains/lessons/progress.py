@@ -21,7 +21,8 @@ from code_chains.storage.foreign import parse_json
 from code_chains.storage.sqlite import SqliteStore
 
 Kind = Literal["draft", "attempt", "hint"]
-EVENTS, PROGRAMS = "lessons/", "programs/"
+EVENTS, PROGRAMS, NAMES = "lessons/", "programs/", "names/"
+MAX_NAME_CHARS = 100
 MAX_CODE_CHARS = 200_000
 _MAX_ATTEMPTS, _MAX_TEXT_CHARS = 100, 20_000
 """Attempts at a step that are kept until one is accepted; and the length of a hint."""
@@ -55,6 +56,7 @@ class Event(Record):
         counts: Whether it counts as an attempt.
         text: The hint.
         failed: What the tests that failed are about.
+        points: What the tests that passed are worth.
     """
 
     kind: Kind
@@ -65,6 +67,7 @@ class Event(Record):
     counts: bool = True
     text: str = ""
     failed: tuple[str, ...] = ()
+    points: float = 0.0
 
 
 class Progress:
@@ -97,6 +100,28 @@ class Progress:
                 found.append(cls(store, lesson, ""))
                 found[-1]._place = place.removeprefix(EVENTS)
         return found
+
+    @property
+    def name(self) -> str:
+        """How the learner is called by a teacher; empty if the learner did not say."""
+        (data,) = self._store.mget([self._key(NAMES)])
+        return (data or b"").decode("utf-8", "replace")
+
+    @property
+    def label(self) -> str:
+        """The name, or what tells the learner from others."""
+        return self.name or self._place[:8]
+
+    def introduce(self, name: str) -> None:
+        """Keep the name, or the number, by which a teacher knows the learner.
+
+        Raises:
+            InputError: It is too long.
+        """
+        name = " ".join(name.split())
+        if len(name) > MAX_NAME_CHARS:
+            raise InputError(f"A name has at most {MAX_NAME_CHARS} characters.")
+        self._store.mset([(self._key(NAMES), name.encode("utf-8", "replace"))])
 
     def add(self, kind: Kind, step: Step, *, code: str = "", **values: Any) -> None:
         """Add what a learner does at a step; see `Event`.
@@ -204,7 +229,7 @@ class Progress:
 
     def forget(self) -> None:
         """Delete all of it."""
-        kinds = (EVENTS, PROGRAMS)
+        kinds = (EVENTS, PROGRAMS, NAMES)
         self._store.mdelete([key for kind in kinds for key in self._store.yield_keys(prefix=self._key(kind))])
 
 

@@ -39,6 +39,43 @@ def report(lesson: Lesson, store: BaseStore[str, bytes]) -> list[dict[str, Any]]
     return [_row(step, histories) for step in lesson.exercises]
 
 
+GRADES: tuple[str, ...] = ("moodle", "canvas")
+"""Systems whose import reads the table of grades."""
+_HEADS = {"moodle": ("Email address",), "canvas": ("Student", "ID", "SIS Login ID", "Section")}
+
+
+def grades(lesson: Lesson, store: BaseStore[str, bytes], system: str) -> list[list[str]]:
+    """Return a table of the points of each learner, with a row of titles, as a learning management system imports it.
+
+    A learner's points at an exercise are those of the best attempt. Moodle asks for the column that tells its users, and
+    Canvas matches `SIS Login ID`: both have what learners called themselves.
+
+    Args:
+        lesson: The lesson.
+        store: Where its learners' progress is kept.
+        system: One of `GRADES`.
+    """
+    titles = [f"{lesson.title}: {step.title}" for step in lesson.exercises]
+    possible = [step.tests.points if step.tests else 0.0 for step in lesson.exercises]
+    rows = [[*_HEADS[system], *titles]]
+    if system == "canvas":
+        rows.append(["    Points Possible", "", "", "", *map(_as_text, possible)])
+    for progress in Progress.of_all(store, lesson):
+        who = [progress.label] if system == "moodle" else [progress.label, "", progress.label, ""]
+        events = progress.events()
+        rows.append([*who, *(_as_text(_best(events, step)) for step in lesson.exercises)])
+    return rows
+
+
+def _best(events: list[Event], step: Step) -> float:
+    """Return the most points of an attempt at a step."""
+    return max((event.points for event in events if event.step == step.title), default=0.0)
+
+
+def _as_text(points: float) -> str:
+    return f"{points:g}"
+
+
 def _row(step: Step, histories: list[list[Event]]) -> dict[str, Any]:
     works = [_Work(step, events) for events in histories]
     there = [work for work in works if work.attempts or work.hints]

@@ -114,7 +114,13 @@ class LearnerWork:
         status, counts = outcome["results"]["status"], outcome["results"]["gradable"]
         failed = [test["name"] for test in outcome["results"].get("tests", ()) if test["status"] != "pass"]
         self.progress.add(
-            "attempt", self.step, code=str(state["code"]), status=status, counts=counts, failed=failed
+            "attempt",
+            self.step,
+            code=str(state["code"]),
+            status=status,
+            counts=counts,
+            failed=failed,
+            points=outcome["results"]["points"],
         )
         self.reason = outcome["verdict"].reason
         return bool(status == "pass")

@@ -381,6 +381,46 @@ def test_a_program_that_only_waits_is_nobodys_fault() -> None:
     assert (outcome["verdict"].status, outcome["results"]["gradable"]) == ("unverified", False)
 
 
+POINTS = """\
+## Two functions
+
+```python tests
+# Doubles.
+# points: 3
+assert double(2) == 4
+
+# Halves.
+assert half(4) == 2
+
+# points: 2
+# Does both.
+def test_both():
+    assert half(double(3)) == 4
+```
+"""
+EARNED = {
+    "all but one": ("def double(n): return 2 * n\ndef half(n): return n // 2", 3 + 1),
+    "one": ("def double(n): return 2 * n\ndef half(n): return 0", 3),
+    "none": ("def double(n): return 0\ndef half(n): return 9", 0),
+    "no function": ("x = 1", 0),
+}
+
+
+@pytest.mark.parametrize("case", EARNED.values(), ids=EARNED)
+def test_each_test_gives_its_points(sandbox: SandboxExecutor, case: tuple[str, float]) -> None:
+    code, points = case
+    results = grade(sandbox, code, lesson(POINTS))["results"]
+    assert (results["points"], results["max_points"]) == (points, 6)
+    assert not any("points" in test["name"] for test in results["tests"])
+
+
+def test_a_program_that_reads_has_points_for_each_input(sandbox: SandboxExecutor) -> None:
+    tests = "- {stdin: '2', output: '4', points: 5}\n- {stdin: '0', output: '1'}\n"
+    of = lesson(f"## Double\n```yaml tests\n{tests}```\n")
+    results = grade(sandbox, "print(2 * int(input()))", of)["results"]
+    assert (results["points"], results["max_points"]) == (5, 6)
+
+
 PASTED = {
     "a fence": f"```python\n{RIGHT}```",
     "prompts": ">>> def total(numbers):\n...     return sum(numbers)\n...",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from langchain_core.stores import InMemoryByteStore
 
+from code_chains.errors import InputError
 from code_chains.lessons import read_lesson
 from code_chains.lessons.progress import Progress
-from code_chains.lessons.report import report
+from code_chains.lessons.report import grades, report
 
 LESSON = read_lesson(
     "---\ntitle: A\n---\n## One\n```python tests\nassert x == 1\n```\n## Two\n```python tests\nassert y\n```\n"
@@ -49,3 +50,38 @@ def test_attempts_hints_and_tests_are_counted_until_the_exercise_is_solved(store
 def test_drafts_alone_are_no_work(store: InMemoryByteStore) -> None:
     Progress(store, LESSON, "ann").add("draft", LESSON.step(1), code="x = 1")
     assert report(LESSON, store)[0]["learners"] == 0
+
+
+@pytest.mark.parametrize(
+    ("system", "rows"),
+    [
+        ("moodle", [["Email address", "A: One", "A: Two"], ["ann@example.org", "1", "0"]]),
+        (
+            "canvas",
+            [
+                ["Student", "ID", "SIS Login ID", "Section", "A: One", "A: Two"],
+                ["    Points Possible", "", "", "", "1", "1"],
+                ["ann@example.org", "", "ann@example.org", "", "1", "0"],
+            ],
+        ),
+    ],
+)
+def test_the_best_points_of_each_learner_are_a_table_to_import(
+    store: InMemoryByteStore, system: str, rows: list[list[str]]
+) -> None:
+    ann = Progress(store, LESSON, "ann")
+    ann.introduce("  ann@example.org ")
+    for points in (0.5, 1.0, 0.0):
+        ann.add("attempt", LESSON.step(1), code="x", status="fail", points=points)
+    assert grades(LESSON, store, system) == rows
+
+
+def test_a_learner_without_a_name_is_told_from_others_and_a_name_is_deleted(store: InMemoryByteStore) -> None:
+    ann = Progress(store, LESSON, "ann")
+    assert len(ann.label) == 8
+    ann.introduce("Ann")
+    ann.add("draft", LESSON.step(1), code="x")
+    ann.forget()
+    assert (ann.name, list(store.yield_keys())) == ("", [])
+    with pytest.raises(InputError, match="at most 100"):
+        ann.introduce("a" * 101)

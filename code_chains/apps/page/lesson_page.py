@@ -69,6 +69,10 @@ class LessonPage:
             with ui.element("header"):
                 text(lesson.title, "h1").props(f"lang={lesson.language}")
                 with ui.element("nav").props('aria-label="Lesson"'):
+                    self._name = ui.input(value=self._work.progress.name).props(
+                        'dense outlined aria-label="Your name, for your teacher" placeholder="Your name, for your teacher"'
+                    )
+                    self._name.on("change", self._action(self._introduce), args=[])
                     quiet_button("All lessons", "list", partial(ui.navigate.to, "../lessons"))
                     quiet_button("Delete my work", "delete", self._confirm_forget)
             with ui.element("div").classes("content lesson"):
@@ -255,6 +259,9 @@ class LessonPage:
     async def _go(self, number: int) -> None:
         await self._do(partial(self._work.go, number))
         self._show_step()
+
+    async def _introduce(self) -> None:
+        await self._do(partial(self._work.progress.introduce, self._name.value or ""))
 
     async def _forget(self) -> None:
         await self._do(self._work.forget)

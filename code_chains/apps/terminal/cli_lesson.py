@@ -100,18 +100,23 @@ def release(file: Path, out: Path | None, force: bool) -> None:
 @lesson.command()
 @click.argument("file", type=_EXISTING)
 @click.option("--store", type=_EXISTING, help="Where the work is kept.  [default: that of the page]")
+@click.option(
+    "--grades",
+    type=click.Choice(["moodle", "canvas"]),
+    help="A row for each learner with the points of each exercise, as this system imports them.",
+)
 @handle_errors
-def report(file: Path, store: Path | None) -> None:
+def report(file: Path, store: Path | None, grades: str | None) -> None:
     """Print a CSV of what learners did at the lesson in FILE on the page, with a row for each exercise.
 
-    Example: code-chains lesson report loops.md > loops.csv
+    Example: code-chains lesson report loops.md --grades moodle > grades.csv
     """
     import csv
 
     from code_chains.apps.terminal.question_log import data_folder
     from code_chains.batch.export import without_formula
     from code_chains.lessons import read_lesson
-    from code_chains.lessons.report import COLUMNS, report
+    from code_chains.lessons import report as reports
     from code_chains.storage.sqlite import SqliteStore
 
     kept = store or data_folder() / "page" / "lessons.sqlite"
@@ -120,10 +125,13 @@ def report(file: Path, store: Path | None) -> None:
             f"Nobody has worked at a lesson yet: there is no {str(kept)!r}. See serve --lessons."
         )
     with SqliteStore(kept) as opened:
-        rows = report(read_lesson(file), opened)
-    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: without_formula(cell) for name, cell in row.items()} for row in rows)
+        if grades:
+            rows = reports.grades(read_lesson(file), opened, grades)
+        else:
+            exercises = reports.report(read_lesson(file), opened)
+            rows = [list(reports.COLUMNS), *([row[name] for name in reports.COLUMNS] for row in exercises)]
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows(map(without_formula, row) for row in rows)
 
 
 def _write(file: Path, text: str, *, force: bool) -> None:

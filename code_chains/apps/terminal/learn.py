@@ -195,6 +195,11 @@ class Learn:
             raise InputError(f"{shlex.quote(path)} cannot be written: {error.strerror}.") from error
         self._say(f"{path} has the exercises and your programs.")
 
+    def _name(self, name: str) -> None:
+        if name:
+            self._work.progress.introduce(name)
+        self._say(f"Your teacher knows you as {self._work.progress.label}.")
+
     def _forget(self, _: str) -> None:
         if sys.stdin.isatty():
             click.confirm("Delete your programs, attempts and hints of this lesson?", abort=True, err=True)
@@ -215,6 +220,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[Learn, str], None]]] = {
     "/step": ("[N] list the steps, or go to one", Learn._goto),
     "/restart": ("begin this step again", Learn._restart),
     "/export": ("FILE.ipynb: save the exercises and your programs as a notebook", Learn._export),
+    "/name": ("[NAME] say who you are, for your teacher", Learn._name),
     "/forget": ("delete all your work at this lesson", Learn._forget),
     "/help": ("show this help", Learn._help),
 }
