@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 import unicodedata
@@ -16,6 +15,7 @@ from code_chains.analysis.replies.fences import markdown_blocks, without_blocks
 from code_chains.analysis.replies.repairs import repair
 from code_chains.analysis.replies.syntax import Syntax
 from code_chains.lessons.reading import read_fences
+from code_chains.storage.foreign import parse_json
 
 _INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)")
 _QUOTE = re.compile(r"^[ \t]*> ?", re.MULTILINE)
@@ -98,7 +98,7 @@ def _plain(hint: str) -> str:
     text = unicodedata.normalize("NFKC", hint).translate(_LOOKALIKES)
     text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
     with suppress(ValueError, TypeError, RecursionError):
-        held = json.loads(text)
+        held = parse_json(text)
         texts = held.values() if isinstance(held, dict) else ["\n".join(map(str, held))]
         text = "\n".join(f"```\n{value}\n```" if "\n" in str(value) else str(value) for value in texts)
     return _EMPHASIS.sub(lambda match: f"`{match[2]}`" if _parses(match[2]) else match[0], text)

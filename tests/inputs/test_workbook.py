@@ -254,6 +254,12 @@ def test_a_long_sheet_is_profiled_by_its_first_rows(profile: Profile) -> None:
     assert part["notes"][0].startswith("only rows 1 to ")
 
 
+def test_a_sheet_is_called_empty_only_if_all_of_it_was_read(profile: Profile) -> None:
+    part = profile([], change=lambda sheet: sheet.cell(60_000, 1, "HELLO"))
+    assert [fact for fact in part["facts"] if fact.startswith("nothing in its first ")]
+    assert profile([], name="b.xlsx")["facts"] == ["empty"]
+
+
 def test_a_sheet_that_is_too_wide_is_not_read(profile: Profile) -> None:
     part = profile([["n"], [1]], change=lambda sheet: sheet.cell(1_000_000, 16_384, 1))
     assert part["facts"] == ["16,384 columns, which is too wide"]

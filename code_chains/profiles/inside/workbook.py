@@ -166,7 +166,9 @@ def _profile_sheet(source: Source, book: Any, sheet: Sheet, sheets: list[Sheet])
     cells: list[Cells] = [[None if value == "" else value for value in row] for row in read[:limit]]
     table = find_table(cells, is_complete=len(read) <= limit)
     if table is None:
-        return {"name": sheet.name, "facts": [*facts, "empty"]}
+        # Invariant: "empty" is said of what was read to its end.
+        found = "empty" if max(len(read), sheet.height) <= limit else f"nothing in its first {limit:,} rows"
+        return {"name": sheet.name, "facts": [*facts, found]}
     part = Part(sheet, cells, table, is_complete=not sheet.head and max(len(read), sheet.height) <= limit)
     _set_arguments(part, source.name, len(sheets))
     part.arguments["engine"] = literal(book.engine)
