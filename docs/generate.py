@@ -107,7 +107,8 @@ def all_chains() -> list[StreamingChain]:
 def _row(chain: StreamingChain) -> str:
     name = type(chain).__name__
     if name == "CachedChain":
-        return f"| [`{name}`](#code_chains.chains.{name}) | what its chain requires | what that reads | what that adds, `cached` |"
+        cells = ["what its chain requires", "what that reads", "what that adds, `cached`"]
+        return f"| [`{name}`](#code_chains.chains.{name}) | {' | '.join(cells)} |"
     keys = [chain.input_keys, chain.optional_keys, chain.output_keys]
     cells = [", ".join(f"`{key}`" for key in dict.fromkeys(one)) for one in keys]
     return f"| [`{name}`](#code_chains.chains.{name}) | {' | '.join(cells)} |"
