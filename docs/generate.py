@@ -138,12 +138,14 @@ PLACES = {
     "an argument of the factory": "the value that it belongs to in `assembly/settings.py`, `solvers.py` or `verifiers.py`",
     "what is read from a model's reply": "`analysis/replies/`",
     "a check of source": "`analysis/checks/`",
-    "what makes an outcome right, wrong or doubtful": "`verification/`",
+    "what makes an outcome right, wrong or doubtful": "`verification/`; its words are in `data/vocabulary.json`",
     "where programs run": "`executors/`; `executors/guest/` runs beside the program, with the standard library alone",
-    "a type of data file": "`profiles/inside/`, and its row in `profiles/inside/kinds.py`",
-    "a message, or a language": "`data/languages/`",
-    "a column of a batch's results": "`COLUMNS` in `batch/export.py`",
-    "a limit": "`executors/limits.py` for a run, `callbacks/budget.py` for a question",
+    "a type of data file": "`profiles/inside/kinds.py`, if its first bytes tell it; text and JSON: `profiles/inside/documents.py`;"
+    " whether its keys may be values: `KEYED` in `profiles/report.py`",
+    "a message": "`data/languages/`: each file has all keys; `lessons` in those languages that lessons have",
+    "a language": "a file in `data/languages/`, its words in `data/detection.json`, its signs in `language/detect.py`",
+    "a column of a batch's results": "`COLUMNS` and `_computed` in `batch/export.py`, its type in `batch/results_file.py`",
+    "a limit": "of a run `executors/limits.py`, of a question `callbacks/budget.py`, of attempts `assembly/solvers.py`",
     "exercises and grading": "`lessons/`; what a learner sees of it in `apps/`",
     "the terminal, the page, a notebook, MCP": "`apps/`",
 }
@@ -157,7 +159,8 @@ def package_map() -> str:
         "# Map of the code",
         "",
         "Every folder and module with the first line of its docstring, written by `docs/generate.py`.",
-        "Imports point downwards in the layers of `setup.cfg`; see [architecture](architecture.md), too.",
+        "Imports point downwards in the layers of `setup.cfg`; see [architecture](architecture.md), too. Tests are in the same",
+        "folders below `tests/`; those of `profiles/` in `tests/inputs/`.",
         "",
         "| a change of | goes to |",
         "|---|---|",
@@ -168,6 +171,8 @@ def package_map() -> str:
         lines += ["", f"## `{name}/`", "", _first_line(folder / "__init__.py"), ""]
         modules = sorted(path for path in folder.glob("*.py") if not path.stem.startswith("__"))
         lines += [f"- `{path.stem}`: {_first_line(path)}" for path in modules]
+    data = sorted(path.name for path in (package / "data").iterdir() if not path.name.startswith("_"))
+    lines += ["", "## `code_chains/data/`", "", f"No modules: {', '.join(f'`{name}`' for name in data)}."]
     return "\n".join(lines).rstrip() + "\n"
 
 
