@@ -140,8 +140,8 @@ PLACES = {
     "a check of source": "`analysis/checks/`",
     "what makes an outcome right, wrong or doubtful": "`verification/`; its words are in `data/vocabulary.json`",
     "where programs run": "`executors/`; `executors/guest/` runs beside the program, with the standard library alone",
-    "a type of data file": "`profiles/inside/kinds.py`, if its first bytes tell it; text and JSON: `profiles/inside/documents.py`;"
-    " whether its keys may be values: `KEYED` in `profiles/report.py`",
+    "a type of data file": "`profiles/inside/kinds.py`, if its first bytes tell it; text and JSON:"
+    " `profiles/inside/documents.py`; whether its keys may be values: `KEYED` in `profiles/report.py`",
     "a message": "`data/languages/`: each file has all keys; `lessons` in those languages that lessons have",
     "a language": "a file in `data/languages/`, its words in `data/detection.json`, its signs in `language/detect.py`",
     "a column of a batch's results": "`COLUMNS` and `_computed` in `batch/export.py`, its type in `batch/results_file.py`",
@@ -159,8 +159,8 @@ def package_map() -> str:
         "# Map of the code",
         "",
         "Every folder and module with the first line of its docstring, written by `docs/generate.py`.",
-        "Imports point downwards in the layers of `setup.cfg`; see [architecture](architecture.md), too. Tests are in the same",
-        "folders below `tests/`; those of `profiles/` in `tests/inputs/`.",
+        "Imports point downwards in the layers of `setup.cfg`; see [architecture](architecture.md), too.",
+        "Tests are in the same folders below `tests/`; those of `profiles/` in `tests/inputs/`.",
         "",
         "| a change of | goes to |",
         "|---|---|",
