@@ -47,11 +47,11 @@ _SCHEMA = {
 _MAX_STEPS = 20
 """Further steps are part of the last one, so that none is lost."""
 _NUMBERED = re.compile(
-    r"^\s*(?:#{1,6}\s*)?[*_]{0,2}(?:[^\W\d_]{1,12}\s*)?\d{1,2}(?:\ufe0f?\u20e3|[^\W\d_]?\s*[.):：、–—-])[*_]{0,2}\s*(\S.*?)\s*$"
-    r"|^\s*\|\s*\d{1,2}\s*\|\s*(\S.*?)[\s|]*$"
+    r"^\s*(?:#{1,6}\s*)?[*_]{0,2}(?:[^\W\d_]{1,12}\s*)?\d{1,2}(?:\ufe0f?\u20e3|[^\W\d_]?\s*[.):：、–—-])[*_]{0,2}\s*+(\S.*)$"
+    r"|^\s*\|\s*\d{1,2}\s*\|\s*+(\S.*)$"
 )
 """A line with a number: alone, behind a word in any language such as "Step 1:", in a heading, or in a row of a table."""
-_BULLET = re.compile(r"^\s*[-*•–]\s+(?:\[[ xX]\]\s*)?(\S.*?)\s*$")
+_BULLET = re.compile(r"^\s*[-*•–]\s+(?:\[[ xX]\]\s*+)?(\S.*)$")
 _NUMBERED_KEY = re.compile(r"\D{0,12}\d{1,2}")
 _MAX_DEPTH = 5
 _WORDS = vocabulary("plan")
@@ -147,6 +147,7 @@ def _items(reply: str) -> list[str]:
     """Return the numbered lines of a reply, each with the bullets below it; the bullets if no line has a number."""
     items, bullets = list[str](), list[str]()
     for line in reply.splitlines():
+        line = line.rstrip(" \t|")
         if match := _NUMBERED.match(line):
             items.append(match[1] or match[2])
         elif match := _BULLET.match(line):

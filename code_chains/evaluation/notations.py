@@ -27,8 +27,9 @@ _DATE_OR_TIME = re.compile(
     re.IGNORECASE,
 )
 _SEPARATED = re.compile(
-    rf"[^\d]*?(?:(?:{NUMBER.pattern})(?:(?:\s*[,;]\s+|\s+)(?:and\s+)?|[,;]|$|(?=[\]).]))){{2,}}[\s\]).]*"
+    r"[^\d\0]*+(?:\0(?:(?:\s*+[,;]\s++|\s++)(?:and\s++)?|[,;]|$|(?=[\]).]))){2,}+[\s\]).]*+"
 )
+"""A text of numbers, each of which was replaced by a NUL: in `1,111,` a comma has two meanings."""
 _WITH_COMMA = re.compile(r"[-+]?\d+(?:,\d+)?(?!\d|[,.]\d)")
 _WITH_COMMAS = re.compile(
     rf"[^\d]*?(?:{_WITH_COMMA.pattern}(?:\s*;\s*|\s+(?:(?:und|y|et|e)\s+)?|,\s+|[\]).]|$)){{2,}}"
@@ -119,7 +120,7 @@ def _lists(text: str, expected: list[Any]) -> Iterator[list[Any]]:
     lines = lines[1:] if lines and lines[0].endswith(":") else lines
     yield lines
     if all(isinstance(item, int | float) for item in expected):
-        if _SEPARATED.fullmatch(text.strip()):
+        if _SEPARATED.fullmatch(NUMBER.sub("\0", text.strip().replace("\0", " "))):
             yield list(NUMBER.findall(text))
         return
     if len(lines) == 1:

@@ -69,7 +69,7 @@ UNIT = re.compile(
     re.IGNORECASE,
 )
 _PERCENT = pattern(_WORDS["percent"])
-_PER = re.compile(r"\s*/\s*|\s+(?:per|pro|an?)\s+", re.IGNORECASE)
+_PER = re.compile(r"(?<!\s)\s*+/\s*+|(?<!\s)\s++(?:per|pro|an?)\s++", re.IGNORECASE)
 _SQUARE = re.compile(
     rf"\b(?:(square\s|sq\.?\s|quadrat)|(?:cubic\s|cu\.?\s|kubik))\s*({LETTERS})", re.IGNORECASE
 )

@@ -31,7 +31,7 @@ _FENCE = re.compile(r"^[ \t]*+```[ \t]*+[\w+-]*+[ \t]*+\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t]*+```[ \t]*+$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:+-]+")
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
-_AND = re.compile(r"(?:[ \t]*+,)?[ \t]++(?:and|und|et|y|e|ve|и)[ \t]+")
+_AND = re.compile(r"(?<![ \t])(?:[ \t]*+,)?[ \t]++(?:and|und|et|y|e|ve|и)[ \t]+")
 _NUMBERS = re.compile(
     rf"(?<![\w.,;/:-]){_NUMBER}(?:(?:[ \t]*+[,;][ \t]*+\n?|\s++){_NUMBER}){{6,}}"
     rf"(?:(?:[ \t]*+[,;][ \t]*+\n?|\s++|{_AND.pattern}){_NUMBER})(?![\w/:%]|[.,]\d)"
@@ -60,7 +60,7 @@ _REFERENCE = re.compile(r"\(data: [^()\n]*\)")
 """What `_reference` returns."""
 _LEADING_ZERO, _GROUP = re.compile(r"[-+]?0\d"), re.compile(r"\d{3}")
 _DECIMAL_COMMAS = re.compile(r"\d,\d")
-_VALUE = re.compile(r"[-+$€£]?\s?[\d.,'’]*\d[\d.,'’:/-]*\s?[%€$£]?")
+_VALUE = re.compile(r"[-+$€£]?\s?[.,'’]*+\d[\d.,'’:/-]*+\s?[%€$£]?")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from code_chains.analysis.parsing import nodes, parse
 
 _SIGNATURE = re.compile(r"^(?:async )?(\w+)(\(.*\))(?: -> .*)?$", re.MULTILINE)
 _MEMBERS = re.compile(r"^(\w+)\.\w+ = .*$", re.MULTILINE)
-_MEMBER = re.compile(r"(\w+)\.(\w+) = ['\"]?([^;'\"]*)")
+_MEMBER = re.compile(r"(?<!\w)(\w++)\.(\w++) = ['\"]?([^;'\"]*)")
 _WORD = re.compile(r"[^\W\d_]+")
 _MAX_LINES, _MAX_LINE_CHARS = 8, 240
 _MIN_WORD_LETTERS, _MIN_STEM_LETTERS = 4, 5

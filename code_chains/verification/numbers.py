@@ -23,7 +23,7 @@ WRITTEN_NUMBER = re.compile(
 """A number in any notation."""
 GROUPED_NUMBER = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+(?:\.\d+)?|(?:\.\d{3})+(?:,\d+)?)")
 """A number with thousands apart, by commas or by points."""
-_DECIMAL_COMMA = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:[.{_APART} ]\d{{3}})*,\d{{1,2}}(?![\d.,])")
+_DECIMAL_COMMA = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:[.{_APART} ]\d{{3}}){{0,12}}+,\d{{1,2}}(?![\d.,])")
 """A number whose comma is surely that before decimals."""
 _GAP = re.compile(rf"(?<=\d)[{_APART}](?=\d{{3}}(?!\d))")
 _BLANK = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")

@@ -51,7 +51,7 @@ _INTERNALS = words(
     "__reduce_ex__ __loader__ func_globals mro f_globals f_locals f_builtins f_back f_code gi_frame gi_code cr_frame "
     "cr_code ag_frame ag_code tb_frame"
 )
-_FIELD = re.compile(r"\{[^{}]*?[.\[]_*\w+[^{}]*\}")
+_FIELD = re.compile(r"\{[^{}]*+\}")
 _DUNDER = re.compile(r"__\w+?__")
 _HARMLESS_DUNDERS = {"__name__", "__qualname__", "__doc__", "__module__", "__version__"}
 _FORBIDDEN = re.compile(r"(file://)?(/|(\.\./)+)(etc|proc|root|home)(/|$)")

@@ -68,7 +68,7 @@ _LABEL_END = re.compile(
 _SCALAR = re.compile(
     r"^[ \t]*(?:code|python|input)[ \t]*:[ \t]*[|>]-?[ \t]*\n((?:[ \t]+\S.*\n?|[ \t]*\n)+)", re.MULTILINE
 )
-_INLINE = re.compile(r"(`{1,3})(?:python[ \t]+)?([^`\n]+)\1")
+_INLINE = re.compile(r"(`{1,3})(?:python[ \t]++)?([^`\n]++)\1")
 _OPENS_CODE = re.compile(
     r"[ \t]*((import|from|def|class|for|while|if|with|try|print|async)\b|@|#|[A-Za-z_][\w.\[\], ]*=[^=])"
 )

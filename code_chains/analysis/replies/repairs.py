@@ -16,7 +16,7 @@ _PROMPT = re.compile(r"^\s*(?:>>>|In ?\[\d*\]:|\.{3,}:|\.\.\.)(?: |$|(?=\S))")
 _FIRST_PROMPT = re.compile(r"\A\s*(?:>>>|In ?\[\d*\]:)")
 _DEFINITION = re.compile(r"\s*(?:(?:async\s+)?def\s+\w+\s*\(|class\s+\w+\s*[(:])")
 _LABEL = re.compile(r"\A\s*(?:python3?|py)[ \t]*\n(?=\s*\S)", re.IGNORECASE)
-_LEFTOVER = re.compile(r"\A(?:\s*(?:(?:```|~~~)\s*\w*|python3?|py)[ \t]*\n)+", re.IGNORECASE)
+_LEFTOVER = re.compile(r"\A(?:\s*+(?:(?:```|~~~)[ \t]*+\w*+|python3?|py)[ \t]*+\n)++", re.IGNORECASE)
 _CLOSING = re.compile(r"\s*(?:`{1,3}|~~~)\s*")
 _MARKUP = re.compile(
     r"^[ \t]*</?(?:code|python|execute_python|pre|tool_code)\b[^>]*>|</(?:code|python|pre)>[ \t]*$",

@@ -13,7 +13,7 @@ _DYNAMIC = re.compile(r"\b(?:import_module|__import__)\b(?!\(['\"])|\brunpy\b")
 _LITERAL = re.compile(r"\b(?:import_module|__import__)\(['\"](\w+)")
 _NAMED = re.compile(r"\b(?:numpy|pandas|matplotlib)\b")
 _DRAWING = re.compile(r"\.(?:plot|hist|boxplot|background_gradient)\b")
-_FROM = re.compile(r"\bfrom[ \t]+(\w+)[\w.]*[ \t]+import\b")
+_FROM = re.compile(r"\bfrom[ \t]++(\w++)[\w.]*+[ \t]++import\b")
 _IMPORT = re.compile(r"\bimport[ \t]+(\w[\w., \t]*)")
 
 

@@ -23,7 +23,7 @@ _COLUMN = re.compile(r"`([^`\n]{1,100})` \(([^()]*)\)")
 """A column as a profile shows it: its name, and its type with a range or some values."""
 _PERIOD = re.compile(either(_WORDS["period"]))
 """What a column is called that says when the rest of its row was."""
-_IN_PART = re.compile(r"\bmore\b|different|[a-z]{3,} ?[-–] ?[a-z]{3,}")
+_IN_PART = re.compile(r"\bmore\b|different|(?<![a-z])[a-z]{3,}+ ?[-–] ?[a-z]{3,}")
 """Values of which a profile shows some, and ranges of days."""
 _OF_YEARS = re.compile(either(_WORDS["of_years"]))
 _YEAR_SHOWN = re.compile(r"(?<![\d.])((?:19|20)\d\d)(?=-\d\d|,|$| to )")

@@ -19,7 +19,7 @@ REPLY_RULE = (
     f" that begins with `{REPLY}`, with what you say."
 )
 OWN_WORDS = "Nothing was computed: these are the model's own words."
-_LINE = re.compile(r"\s*[*_`]*reply\s*[:：][*_`]*\s*(\S.*)", re.IGNORECASE | re.DOTALL)
+_LINE = re.compile(r"(?<![\s*_`])\s*+[*_`]*+reply\s*+[:：][*_`]*+\s*+(\S.*)", re.IGNORECASE | re.DOTALL)
 _MAX_CHARS, _MAX_TRIVIAL = 2000, 2
 """Of words; "one" and "two" are hardly ever a result."""
 _ROMAN = re.compile(r"\b[MDCLXVI]{3,}\b")

@@ -21,7 +21,7 @@ from code_chains.verification.provenance.synonyms import holds, is_state, parts
 SQL = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 _ANSWERS = words("yes true none null ja nein oui non sim nao evet hayir male female")
 _CALENDAR = frozenset([*DAYS, *MONTHS])
-_SQL_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*=\s*'([^']*)'")
+_SQL_EQUALITY = re.compile(r"(?<!\w)(\w++)[\"`\]]?\s*+=\s*+'([^']*+)'")
 _VOWELS = ("a", "e", "i", "o", "y")
 _WORDS = vocabulary("selections")
 _OF_LETTERS = re.compile(either(_WORDS["of_letters"]))
