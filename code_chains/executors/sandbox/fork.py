@@ -231,7 +231,7 @@ class Fork:
         if message is None or "failed" in message:
             if self.failure is None:
                 self.is_temporary = (message or {}).get("errno") in TEMPORARY_ERRORS
-            self._fail(str((message or {}).get("failed", "")) or self.worker.log_tail)
+            self._fail(str((message or {}).get("failed", "")) or self.worker.ending())
             self.is_temporary |= names_shortage(self.failure or "") or self.worker.was_killed
             self.disconnect()
         elif "ready" not in message:

@@ -26,6 +26,8 @@ from code_chains.executors.guest.sandbox.processes import kill_descendants, pid_
 from code_chains.executors.sandbox.interpreter import Interpreter
 from code_chains.executors.sandbox.launchers import CANARY_FOLDER, LAUNCHERS, SandboxSpec, has_privileges
 
+_ENDING_S = 0.2
+"""How long a launcher whose streams are closed may take to end."""
 MAX_FORKS, MAX_AGE_S = 10_000, 3600.0
 """After so many forks or seconds a worker is replaced."""
 SUPERVISOR_EXIT_TIMEOUT_S, WORKER_EXIT_TIMEOUT_S = 5.0, 5.0
@@ -176,6 +178,14 @@ class Worker:
     def was_killed(self) -> bool:
         """Whether the kernel has killed it for want of memory, or another process did; launchers have numbers for that."""
         return self._process.poll() in (-signal.SIGKILL, 0x80 | signal.SIGKILL, -signal.SIGKILL & 0xFF)
+
+    def ending(self) -> str:
+        """Return how its launcher ended by itself: its last words, or its exit code; empty if it was killed."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDING_S)  # Its streams may be closed first.
+        code = self._process.poll()
+        is_own = code is not None and code > 0 and not self.was_killed
+        return self.log_tail or (f"it ended with exit code {code}" if is_own else "")
 
     @property
     def log_tail(self) -> str:
