@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -173,6 +174,9 @@ class LineFile:
             while left > 0 and (data := self._file.read(min(left, _COPIED_BYTES))):
                 other.write_at(other.end, data)
                 other.end, left = other.end + len(data), left - len(data)
+            other.end = 0
+            deque(other.read(), maxlen=0)  # It may have been cut within a line.
+            other.cut_off()
         except OSError:
             other.close()
             raise

@@ -330,6 +330,9 @@ class ResultsFile:
         other = next(path for path in map(self.path.with_name, names) if not os.path.lexists(path))
         try:
             self._file = self._file.copied_to(other)
+            # Invariant: a place in the file is that of a line which is there.
+            end = self._file.end
+            self._lines = {key: line for key, line in self._lines.items() if line.start + line.length <= end}
             place = f"The answers are in {other}: give it that name"
         except OSError:  # Its folder was moved.
             self._file.keeps_name = False

@@ -210,14 +210,16 @@ def test_answers_stay_in_a_file_whose_folder_is_moved(tmp_path: Path) -> None:
     assert ids(tmp_path / "there" / "a.jsonl") == ["a", "b"]
 
 
-def test_a_file_that_is_cut_keeps_what_comes(path: Path) -> None:
+@pytest.mark.parametrize("rest", [0, 9], ids=["between lines", "within a line"])
+def test_a_file_that_is_cut_keeps_what_comes(path: Path, rest: int) -> None:
     with (  # noqa: PT012 - It is the end that raises.
         pytest.raises(StoreError, match="was cut while it was written"),
         ResultsFile(path) as results_file,
     ):
         results_file.add(line("a"))
-        os.truncate(path, len(HEAD) + 1)
+        os.truncate(path, len(HEAD) + 1 + rest)
         results_file.add(line("b"))
+        assert results_file.done == {"b"}
     (rescued,) = path.parent.glob("*.rescued*")
     assert ids(rescued) == ["b"]
 
