@@ -16,6 +16,7 @@ from code_chains.evaluation.scoring import (
     MAX_NOTATION_CHARS,
     Stated,
     is_same,
+    is_too_long,
     last_number,
     parts_of,
     readings_of,
@@ -87,8 +88,8 @@ def _within(share: float) -> Scorer:
 
 def _has_same_items(expected: Any, result: Mapping[str, Any]) -> bool:
     stated = Stated.by(result)
-    is_long = len(stated.output) > MAX_NOTATION_CHARS + 2 * len(str(expected))
-    readings = chain.from_iterable(map(readings_of, [stated.output] if is_long else parts_of(stated.output)))
+    parts = [stated.output] if is_too_long(stated.output, expected) else parts_of(stated.output)
+    readings = chain.from_iterable(map(readings_of, parts))
     for items in [stated.value] if stated.has_value else readings:
         if isinstance(items, str):
             items = items.replace(",", "\n").split("\n")

@@ -119,7 +119,7 @@ def is_right(stated: Stated, expectation: Expectation) -> bool:
 
 def _states(text: str, expected: Any, query: str) -> bool:
     """Return whether a text states what is expected."""
-    if len(text) > MAX_NOTATION_CHARS + 2 * len(str(expected)):
+    if is_too_long(text, expected):
         return any(map(is_same, repeat(expected), readings_of(text)))
     has_commas = detect_language(query) != "en"
     readings = chain.from_iterable(
@@ -137,6 +137,11 @@ def _states(text: str, expected: Any, query: str) -> bool:
     if (number := _number_expected(expected)) is not None:
         return _states_number(text, number, query)
     return isinstance(expected, str) and _states_quantity(text, expected, query)
+
+
+def is_too_long(text: str, expected: Any) -> bool:
+    """Return whether a text is compared as it is only, as other notations of it would take long to find."""
+    return len(text) > MAX_NOTATION_CHARS + 2 * len(str(expected))
 
 
 def _number_expected(expected: Any) -> Number | None:
