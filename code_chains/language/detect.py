@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
-from importlib.resources import files
 from typing import NamedTuple, Protocol, cast
 
 from code_chains.errors import ConfigurationError
+from code_chains.language.vocabulary import read_data
 
-_DATA = json.loads(files("code_chains.data").joinpath("detection.json").read_text(encoding="utf-8"))
+_DATA = read_data("detection.json")
 LANGUAGES: dict[str, str] = {code: entry["name"] for code, entry in _DATA["languages"].items()}
 """Supported languages: ISO 639-1 code and English name."""
 UNKNOWN = "und"

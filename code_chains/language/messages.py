@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import NamedTuple
 
 from code_chains.language.detect import LANGUAGES
+from code_chains.language.vocabulary import read_data
 
 
 class Messages(NamedTuple):
@@ -41,7 +40,7 @@ def texts(language: str, section: str) -> Mapping[str, str]:
     known: Mapping[str, Mapping[str, str]] = {}
     if language in LANGUAGES:
         path = f"languages/{language}.json"
-        known = json.loads(files("code_chains.data").joinpath(path).read_text(encoding="utf-8"))
+        known = read_data(path)
     return known.get(section) or texts("en", section)
 
 

@@ -10,11 +10,14 @@ from importlib.resources import files
 from typing import Any
 
 
+def read_data(name: str) -> Any:
+    """Return what a file of JSON in `data/` holds."""
+    return json.loads(files("code_chains.data").joinpath(name).read_text(encoding="utf-8"))
+
+
 @cache
 def _sections() -> dict[str, dict[str, Any]]:
-    held: dict[str, dict[str, Any]] = json.loads(
-        files("code_chains.data").joinpath("vocabulary.json").read_text(encoding="utf-8")
-    )
+    held: dict[str, dict[str, Any]] = read_data("vocabulary.json")
     return held
 
 

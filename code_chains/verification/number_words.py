@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.resources import files
 
-_DATA = json.loads(files("code_chains.data").joinpath("number_words.json").read_text(encoding="utf-8"))
+from code_chains.language.vocabulary import read_data
+
+_DATA = read_data("number_words.json")
 """Words by their values: `numerals` from zero on, one text a language, and `further` ones, which name what is given and
 nothing else, as some are words of another language, too; `tens` from twenty on, and `hundreds` from a hundred on; `values`
 of larger numbers, multiples and fractions, as programs write a third as 3."""
