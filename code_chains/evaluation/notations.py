@@ -35,7 +35,7 @@ _WITH_COMMAS = re.compile(
     rf"[^\d]*?(?:{_WITH_COMMA.pattern}(?:\s*;\s*|\s+(?:(?:und|y|et|e)\s+)?|,\s+|[\]).]|$)){{2,}}"
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_PAIR = re.compile(r"['\"]?(.{1,200}?)['\"]?(?:\s*[:=]\s+|\s{2,})(\S.*)")
+_PAIR = re.compile(r"['\"]?(.{0,199}?\S)['\"]?(?:\s*+[:=]\s++|\s{2,}+)(\S.*)")
 _ABOUT_SERIES = re.compile(r"(?:Name: .*, )?dtype: \w+")
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[ T]00:00:00(?:\.0+)?")

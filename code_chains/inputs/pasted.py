@@ -49,7 +49,7 @@ _TEMPLATE = re.compile(
 _OTHER = "other"
 """The kind of a block to skip."""
 _CODE_LINE = re.compile(
-    r"^[ \t]*(?:>>> |(?:async )?def \w+ ?\(|class \w+.*:[ \t]*$|import \w+|from [\w.]+ import |for \w.* in .+:[ \t]*$)",
+    r"^[ \t]*(?:>>> |(?:async )?def \w++ ?\(|class \w++.*:[ \t]*$|import \w+|from [\w.]++ import |for \w.* in .+:[ \t]*$)",
     re.MULTILINE,
 )
 _ARGUMENT = re.compile(r"\w\((?:[^()\n]*, *)?$")

@@ -20,7 +20,7 @@ import code_chains
 SIGNS = "a1 \t\n,.;:-_A\"'`<>()[]{}=+*/\\#|é中"
 REPEATS = (constants.MAX_REPEAT, constants.MIN_REPEAT, constants.POSSESSIVE_REPEAT)
 SEARCHES = {"search", "finditer", "findall", "sub", "subn", "split"}
-CHARS, MOST_SECONDS, LEAST_SECONDS = 3000, 6.0, 0.02
+CHARS, MOST_SECONDS, LEAST_SECONDS = 5000, 1.0, 0.05
 BOUNDED = {
     "a few hundred characters": "inputs.pasted._ELLIPSIS inputs.pasted._ELLIPSIS_BEFORE"
     " evaluation.quantities._CHANGES_BEFORE verification.sanity.formats._BLANKS verification.sanity.formats._NO_VALUE"
@@ -125,8 +125,13 @@ def repeated(tokens: Iterable[Any], before: str = "") -> Iterator[tuple[str, str
         before += sample([(kind, value)])
 
 
-def seconds(expression: re.Pattern[str], used: str, text: str) -> float:
-    start = time.process_time()
+def seconds(expression: re.Pattern[str], used: str, text: str, times: int = 1) -> float:
+    """Return the time of a search, the least of some: other processes have their turns in between."""
+    return min(_seconds_once(expression, used, text) for _ in range(times))
+
+
+def _seconds_once(expression: re.Pattern[str], used: str, text: str) -> float:
+    start = time.perf_counter()
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
     try:
         getattr(expression, used)(text)
@@ -134,7 +139,7 @@ def seconds(expression: re.Pattern[str], used: str, text: str) -> float:
         return MOST_SECONDS
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return time.process_time() - start
+    return time.perf_counter() - start
 
 
 def is_slow(expression: re.Pattern[str], used: str) -> bool:
@@ -147,20 +152,28 @@ def is_slow(expression: re.Pattern[str], used: str) -> bool:
             if once < LEAST_SECONDS / 5:
                 continue
             twice = seconds(expression, used, f"{before}{text}{text}{end}")
-            if once >= MOST_SECONDS or (twice > LEAST_SECONDS and twice > 2.8 * once):
+            if once >= MOST_SECONDS:
                 return True
+            if twice > LEAST_SECONDS and twice > 2.8 * once:
+                once, twice = (
+                    seconds(expression, used, f"{before}{body}{end}", 3) for body in (text, text * 2)
+                )
+                if twice > 2.8 * once:
+                    return True
     return False
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_no_expression_takes_long_for_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_expression_takes_long_for_a_long_text() -> None:
     def stop(*_: object) -> None:
         raise TooLongError
 
+    bounded = set(" ".join(BOUNDED.values()).split())
+    assert bounded <= {name for name, *_ in expressions()}
     before = signal.signal(signal.SIGVTALRM, stop)
     try:
-        slow = {name for name, expression, used in expressions() if is_slow(expression, used)}
+        slow = {name for name, *how in expressions() if name not in bounded and is_slow(*how)}
     finally:
         signal.signal(signal.SIGVTALRM, before)
-    assert slow <= set(" ".join(BOUNDED.values()).split())
+    assert not slow

@@ -94,7 +94,7 @@ _SQL_ENDS = re.compile(r"(?m)^[A-Za-z][\w ]{0,30}:(?!:)")
 _SQL_GOES_ON = re.compile(
     rf"(?i)\s*(?:{_SQL_WORDS}|union|order|group|where|join|left|limit|and|or|--|[(),])(?:\b|(?<=\W))"
 )
-_DOCUMENT = re.compile(r"""<<-?[ \t]*['"]?(\w+)['"]?[^\n]*\n""")
+_DOCUMENT = re.compile(r"""<<-?[ \t]*['"]?(\w++)['"]?[^\n]*+\n""")
 """The head of a document in a command of a shell."""
 _ARGUMENT = re.compile(r"""\bpython3?[ \t]+-c[ \t]+(['"])(.*?)(?<!\\)\1""", re.DOTALL)
 """A program as an argument of Python's command."""
