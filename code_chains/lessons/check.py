@@ -73,13 +73,15 @@ class LessonCheck:
             begin(step)
             if step.is_exercise:
                 yield from self._exercise(step)
-            if step.solution:
+            if step.solution and step.form == "program":
                 self._accepted.append(step.solution.code)
 
     def _exercise(self, step: Step) -> Iterator[Finding]:
+        if step.task and not step.task.solution:
+            return  # Somebody reads what is answered.
         if step.solution is None:
             yield Finding(step.line, "error", f"step {step.title!r} has no solution that its tests accept")
-        elif step.tests is None:
+        elif step.tests is None and step.task is None:
             yield Finding(step.line, "warning", f"step {step.title!r} has examples, but no hidden tests")
         if step.solution:
             yield from self._solution(step, step.solution)
@@ -88,12 +90,12 @@ class LessonCheck:
 
     def _solution(self, step: Step, solution: Block) -> Iterator[Finding]:
         """Yield why a solution is not accepted, and which mutants of it are."""
-        for expected, grade in ((step.tests, self._told), (step.examples, self._examples)):
+        for expected, grade in ((step.tests or step.task, self._told), (step.examples, self._examples)):
             if expected is None:
                 continue
             verdict = self._verdict(grade, step, solution.code)
             if verdict.status == "plausible":
-                yield Finding(expected.line, "warning", verdict.reason.split("\n")[0])
+                yield Finding(solution.line, "warning", verdict.reason.split("\n")[0])
             elif verdict.status != "verified":
                 yield Finding(
                     solution.line, "error", f"the solution is not accepted: {_flat(verdict.reason)}"

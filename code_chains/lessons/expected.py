@@ -69,11 +69,11 @@ class Expected:
         """What all of them are worth."""
         return sum(note.points for note in self.notes)
 
-    def earned(self, results: Sequence[TestResult]) -> float:
-        """Return what the tests that passed are worth."""
+    def share(self, results: Sequence[TestResult]) -> float:
+        """Return the share of the points that the tests that passed are worth, from 0 to 1."""
         failed = {self.note(result) for result in results if result.status != "pass"}
         passed = {self.note(result) for result in results} - failed
-        return sum(note.points for note in passed if note in self.notes)
+        return sum(note.points for note in passed if note in self.notes) / (self.points or 1.0)
 
     def note(self, result: TestResult) -> Note:
         """Return how a learner is told of a test."""
@@ -199,7 +199,15 @@ def _note(number: int, item: Mapping[str, Any], example: str) -> Note:
     description, hint = (str(item.get(key) or "") for key in _NOTES)
     # Without what is expected.
     inputs = re.split(r" == | prints ", example, maxsplit=1)[0]
-    points = item.get("points", 1)
-    if not isinstance(points, int | float) or isinstance(points, bool) or not 0 <= points <= _MAX_POINTS:
-        raise InputError(f"points must be a number from 0 to {_MAX_POINTS:,}, not {brief(points)}.")
-    return Note(number, number, description, hint, inputs, float(points))
+    return Note(number, number, description, hint, inputs, read_points(item.get("points", 1)))
+
+
+def read_points(value: Any) -> float:
+    """Return what a test or a step is worth.
+
+    Raises:
+        InputError: It is no such number.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _MAX_POINTS:
+        raise InputError(f"points must be a number from 0 to {_MAX_POINTS:,}, not {brief(value)}.")
+    return float(value)

@@ -47,6 +47,8 @@ class HintGate:
             earlier: The hints that the learner has seen.
             hint: The next one.
         """
+        if submission.step.task and submission.step.task.is_told(hint):
+            return "It says what is right."
         said = read_fragments([hint])
         if said.foreign:
             return "It holds a program in another language."
@@ -94,7 +96,7 @@ class HintGate:
             _TooMuchCodeError: There are too many, or it takes too long.
         """
         step = submission.step
-        starter = step.starter.code if step.starter else ""
+        starter = step.initial
         programs = assemble(
             read_fragments(hints), learner=submission.code, starter=starter, asked=_asked(submission)
         )

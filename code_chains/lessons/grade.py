@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, get_type_hints
 
+from langchain_core.runnables import Runnable
+
 from code_chains.analysis.checks.policies import defines_dynamically, names_defined
+from code_chains.analysis.work import is_brief
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.validate import ValidateChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor
+from code_chains.lessons.criterion import CriterionChain
 from code_chains.lessons.lesson import Lesson, Reveals, Step
 from code_chains.lessons.reveal import Feedback
 from code_chains.lessons.running import Submission, Tested, program_of, run_alone, run_tests
+from code_chains.lessons.tasks.base import Ask, Graded
 from code_chains.lessons.texts import texts_in
 from code_chains.state import CodeState, Problem, TestResult, Verdict
 
-_MAX_CHARS = 100_000
+_MAX_CHARS, _MAX_ERRORS = 100_000, 10
 _STATUS = {"verified": "pass", "plausible": "pass", "failed": "fail", "unverified": "error"}
 
 
@@ -27,7 +33,7 @@ class LessonState(CodeState):
         step: The number of the step, from 1.
         accepted: The learner's programs of earlier steps that were accepted, the first one first.
         results: The outcome in Exercism's format of test results, version 3; `gradable` says whether it counts, `points` of
-            `max_points` what the tests that passed are worth.
+            `max_points` what it is worth; None if a teacher has still to read it.
         hints: The hints so far, the first one first.
         hint: The next one.
         withheld: Hints that would have given the answer away, which no learner may see.
@@ -48,6 +54,9 @@ class GradeChain(StreamingChain):
     sandbox of their own, which the program cannot reach. What the verdict reveals of a test that failed is what the lesson
     chooses: by default its description. The `reason` of the verdict is for the learner, in the language of the lesson.
 
+    A step with a task, such as a choice, is graded by it: `code` is what the learner answered. An explanation that no model
+    reads passes, with points that are not known.
+
     A program that is empty, cannot be read or breaks a rule, and a test that is broken, count no attempt: `gradable` in
     `results` is false, and the verdict is `unverified`.
 
@@ -55,6 +64,7 @@ class GradeChain(StreamingChain):
         lesson: The lesson; see `read_lesson`.
         executor: Runs programs and tests, e.g. `SandboxExecutor(limits=lesson.limits)`.
         against: The hidden `tests`, or the visible `examples`, which cost nothing and reveal everything.
+        model: Reads explanations in words; None leaves them to the teacher.
 
     Example:
         >>> from code_chains import SandboxExecutor
@@ -76,6 +86,7 @@ class GradeChain(StreamingChain):
     lesson: Lesson
     executor: Executor
     against: Literal["tests", "examples"] = "tests"
+    model: Runnable[Any, Any] | None = None
 
     def __init__(self, lesson: Lesson, executor: Executor, **kwargs: Any) -> None:
         if not isinstance(executor, Executor) or not executor.runs_tests:
@@ -91,16 +102,29 @@ class GradeChain(StreamingChain):
 
     def _flow(self, values: State, config: Config) -> Flow:
         submission = submission_of(self.lesson, values)
-        texts, code = texts_in(self.lesson.language), submission.code
+        step, code, texts = submission.step, submission.code, texts_in(self.lesson.language)
         if not code.strip() or len(code) > _MAX_CHARS:
             reason = texts.too_long.format(chars=_MAX_CHARS) if code.strip() else texts.empty
             yield self._neutral(reason, [])
             return
+        if step.task is not None:
+            graded: Graded = yield from step.task.grade(code, texts, self._ask(step, config))
+            if not (step.task.has_tests and step.tests and graded.is_gradable):
+                points = None if graded.share is None else graded.share * step.points
+                yield self._outcome(
+                    [], graded.verdict, is_gradable=graded.is_gradable, points=points, step=step
+                )
+                return
         problems = yield from self._check(submission, config)
-        if errors := [problem for problem in problems if self._hinders(problem, code)]:
-            yield self._neutral("\n".join([texts.unreadable, *map(self._as_line, errors)]), problems)
+        if errors := (
+            yield RunFunction(partial(_hindering, code=code), problems, config, inline=is_brief(code))
+        ):
+            shown = [*map(self._as_line, errors[:_MAX_ERRORS])]
+            yield self._neutral(
+                "\n".join([texts.unreadable, *shown, *["- …"] * (len(errors) > len(shown))]), problems
+            )
             return
-        expected = submission.step.tests if self.against == "tests" else submission.step.examples
+        expected = step.tests if self.against == "tests" else step.examples
         if expected is None:
             yield self._neutral(texts.no_tests, problems)
             return
@@ -113,13 +137,26 @@ class GradeChain(StreamingChain):
             # Invariant: an error that a hidden input caused is not told; without tests there are no such inputs.
             alone = yield RunFunction(lambda _: run_alone(self.executor, submission), None, config)
         feedback = Feedback(submission, expected, self.reveals, tested, alone)
-        earned = expected.points if tested.ok else expected.earned(tested.verdict.tests)
+        share = 1.0 if tested.ok else expected.share(tested.verdict.tests)
         yield self._outcome(
             problems,
             feedback.verdict(),
             is_gradable=not feedback.is_neutral,
-            points=(earned, expected.points),
+            points=share * step.points,
+            step=step,
         )
+
+    def _ask(self, step: Step, config: Config) -> Ask | None:
+        """Return what asks the model whether an explanation meets a criterion; None without a model."""
+        if self.model is None:
+            return None
+        judge = CriterionChain(model=self.model)
+
+        def ask(criterion: str, explanation: str) -> Flow:
+            state = {"query": criterion, "code": step.text, "output": explanation}
+            return (yield Invoke(judge, state, config))["verdict"]
+
+        return ask
 
     def _check(self, submission: Submission, config: Config) -> Flow:
         """Return the problems that the checks find in the source."""
@@ -127,11 +164,6 @@ class GradeChain(StreamingChain):
         validate = ValidateChain(checks, has_module=self.executor.has_module)
         state = {"code": submission.code, "variables": dict.fromkeys(submission.known_names)}
         return (yield Invoke(validate, {**state, "files": self.lesson.files}, config))["problems"]
-
-    def _hinders(self, problem: Problem, code: str) -> bool:
-        """Return whether nothing can be tested; tests reach functions, where a model's program need not."""
-        is_of_names = problem.check == names_defined.__name__
-        return problem.severity == "error" or (is_of_names and not defines_dynamically(code))
 
     def _as_line(self, problem: Problem) -> str:
         place = texts_in(self.lesson.language).line.format(line=problem.line) if problem.line else ""
@@ -147,18 +179,29 @@ class GradeChain(StreamingChain):
         verdict: Verdict,
         *,
         is_gradable: bool,
-        points: tuple[float, float] = (0.0, 0.0),
+        points: float | None = 0.0,
+        step: Step | None = None,
     ) -> State:
         results = {
             "version": 3,
-            "status": _STATUS[verdict.status] if is_gradable else "error",
+            "status": ("pass" if points is None else _STATUS[verdict.status]) if is_gradable else "error",
             "message": verdict.reason,
             "tests": list(map(_as_json, verdict.tests)),
             "gradable": is_gradable,
-            "points": points[0] if is_gradable else 0.0,
-            "max_points": points[1],
+            "points": points if is_gradable else 0.0,
+            "max_points": step.points if step else 0.0,
         }
         return {"problems": problems, "verdict": verdict, "results": results}
+
+
+def _hindering(problems: Sequence[Problem], code: str) -> list[Problem]:
+    """Return the problems with which nothing can be tested; tests reach functions, where a model's program need not."""
+    is_of_names = [problem.check == names_defined.__name__ for problem in problems]
+    is_counted = any(is_of_names) and not defines_dynamically(code)
+    pairs = zip(problems, is_of_names, strict=True)
+    return [
+        problem for problem, is_of_name in pairs if problem.severity == "error" or (is_of_name and is_counted)
+    ]
 
 
 def submission_of(lesson: Lesson, values: State) -> Submission:
@@ -173,7 +216,8 @@ def submission_of(lesson: Lesson, values: State) -> Submission:
         raise InputError("accepted must be a list of programs, the first one first.")
     if not isinstance(values["code"], str):
         raise InputError(f"code must be the text of a program, not {type(values['code']).__name__}.")
-    return Submission(lesson, step, program_of(values["code"]), tuple(map(program_of, accepted)))
+    code = program_of(values["code"]) if step.form == "program" else values["code"]
+    return Submission(lesson, step, code, tuple(map(program_of, accepted)))
 
 
 def _as_json(result: TestResult) -> dict[str, Any]:

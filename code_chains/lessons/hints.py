@@ -39,6 +39,11 @@ class Hints:
     def __init__(self, lesson: Lesson, tutor: TutorChain | None = None) -> None:
         self._lesson, self._tutor = lesson, tutor
 
+    @property
+    def model(self) -> Runnable[Any, Any] | None:
+        """The model that is asked; None if there is none."""
+        return self._tutor.model if self._tutor else None
+
     def give(self, state: dict[str, Any]) -> Hint:
         """Return the next hint, or the answer to a question.
 

@@ -12,6 +12,7 @@ from code_chains.analysis.checks import STANDARD, Check, imports_only, resolve_c
 from code_chains.errors import InputError
 from code_chains.executors.limits import Limits
 from code_chains.lessons.expected import Expected
+from code_chains.lessons.tasks.base import Form, Task
 
 Reveals = Literal["behaviour", "input", "input and expected"]
 """What a learner is told of a hidden test that failed: what it is about, its input too, or also what was expected."""
@@ -60,6 +61,8 @@ class Step:
         hints: The teacher's hints, the weakest first.
         wrong: Programs that the tests must reject.
         checks: The rules on the source of a learner's program.
+        task: What is asked where no test decides, such as a choice; None for an exercise that tests decide.
+        worth: What it is worth; None for as much as its tests.
     """
 
     number: int
@@ -75,11 +78,30 @@ class Step:
     hints: tuple[str, ...] = ()
     wrong: tuple[Wrong, ...] = ()
     checks: tuple[Check, ...] = ()
+    task: Task | None = None
+    worth: float | None = None
+
+    @property
+    def form(self) -> Form:
+        """How a learner answers."""
+        return self.task.form if self.task else "program"
+
+    @property
+    def initial(self) -> str:
+        """What a learner begins with."""
+        return self.starter.code if self.starter else self.task.starter if self.task else ""
+
+    @property
+    def points(self) -> float:
+        """What it is worth."""
+        if self.worth is not None:
+            return self.worth
+        return self.tests.points if self.tests else float(self.task is not None)
 
     @property
     def is_exercise(self) -> bool:
         """Whether there is something to submit."""
-        return any((self.tests, self.examples, self.starter))
+        return any((self.tests, self.examples, self.starter, self.task))
 
 
 @dataclass(frozen=True)

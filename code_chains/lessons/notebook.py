@@ -35,7 +35,9 @@ def _cells(step: Step, program: str) -> Iterator[dict[str, Any]]:
     yield _cell("markdown", f"{name}-text", f"## {step.title}\n\n{step.text}", locked=True)
     if step.setup:
         yield _cell("code", f"{name}-setup", step.setup.code, locked=True)
-    if step.is_exercise:
+    if step.form != "program":
+        yield _cell("markdown", f"{name}-answer", program, solution=True, grade=True, points=step.points)
+    elif step.is_exercise:
         yield _cell("code", f"{name}-program", program, solution=True)
     if step.examples and step.examples.expectations.tests.body:
         yield _cell("code", f"{name}-examples", step.examples.code, locked=True, grade=True, points=1)

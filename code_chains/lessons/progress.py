@@ -56,7 +56,7 @@ class Event(Record):
         counts: Whether it counts as an attempt.
         text: The hint.
         failed: What the tests that failed are about.
-        points: What the tests that passed are worth.
+        points: What it earned; None if the teacher has still to read it.
     """
 
     kind: Kind
@@ -67,7 +67,7 @@ class Event(Record):
     counts: bool = True
     text: str = ""
     failed: tuple[str, ...] = ()
-    points: float = 0.0
+    points: float | None = 0.0
 
 
 class Progress:
@@ -195,12 +195,12 @@ class Progress:
         """Return the learner's program at a step: the last draft or attempt, or else the starter."""
         events = self._events().items()
         last = [name for name, event in events if event.step == step.title and event.kind != "hint"][-1:]
-        return [step.starter.code if step.starter else "", *self._programs(last)][-1]
+        return [step.initial, *self._programs(last)][-1]
 
     def accepted(self, step: Step) -> list[str]:
         """Return the programs of earlier steps that were accepted, the last one of each."""
         last = self._last_accepted()
-        earlier = self.lesson.steps[: step.number - 1]
+        earlier = (other for other in self.lesson.steps[: step.number - 1] if other.form == "program")
         return self._programs([last[other.title] for other in earlier if other.title in last])
 
     def _last_accepted(self) -> dict[str, str]:

@@ -26,15 +26,17 @@ from code_chains.language import check_language
 from code_chains.lessons.expected import read_tests
 from code_chains.lessons.lesson import REVEALS, Block, Lesson, Step, Wrong
 from code_chains.lessons.rules import read_rules
+from code_chains.lessons.tasks import TASKS, Task
 from code_chains.storage import foreign
 from code_chains.storage.foreign_yaml import YamlError, parse_yaml
 
-ROLES = ("starter", "setup", "examples", "tests", "hint", "solution", "wrong", "rules")
+ROLES = ("starter", "setup", "examples", "tests", "hint", "solution", "wrong", "rules", *TASKS)
 SECRET_ROLES = ("tests", "hint", "solution", "wrong")
 """Roles that a learner's copy lacks."""
 _MAX_BYTES, _MAX_CODE_CHARS, _MAX_STEPS, _MAX_TITLE_CHARS = 1 << 20, 200_000, 1000, 200
 """Of a file; of its blocks that are analysed, together; how many steps; and of a heading."""
-_MAX_PROBLEMS = 10
+_MAX_PROBLEMS, _MAX_NESTING = 10, 6
+"""Each line of a paragraph is tried at each level of lists and quotations around it."""
 _KEYS = ("title", "language", "level", "imports", "limits", "reveals", "hints", "files", "released")
 _DEFAULT_SECONDS = 2
 _MESSAGE = re.compile(r"#\s*message:\s*(.*)\n?", re.IGNORECASE)
@@ -113,7 +115,7 @@ def split_front_matter(text: str) -> tuple[str, int]:
 
 def read_fences(text: str) -> list[Token]:
     """Return what Markdown is made of, without what is within paragraphs."""
-    return MarkdownIt("commonmark").disable("inline").parse(text)
+    return MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).disable("inline").parse(text)
 
 
 def as_fence(token: Token) -> Fence:
@@ -129,6 +131,7 @@ class _Reader:
     def __init__(self, text: str, path: Path | None) -> None:
         self._text, self._path = text, path
         self._problems = list[tuple[int, str]]()
+        self._is_released = False
         self._programs = list[str]()
         """The setups and solutions so far."""
 
@@ -140,6 +143,7 @@ class _Reader:
         if not skipped:
             self._problem(1, "there is no front matter: begin with ---, `title: …` and ---")
         values = self._front_matter(front)
+        self._is_released = bool(values.get("is_released"))
         # Invariant: lines stay those of the file.
         lines = self._text.split("\n")
         body = "\n" * skipped + "\n".join(lines[skipped:])
@@ -284,28 +288,53 @@ class _Reader:
         of = defaultdict[str, list[Fence]](list)
         for fence in draft.fences:
             of[fence.role].append(fence)
-        for role in ("starter", "setup", "examples", "tests", "solution", "rules"):
+        for role in set(ROLES) - {"hint", "wrong"}:
             for fence in of[role][1:]:
                 self._problem(fence.line - 1, f"a second {role!r} block in one step; join them")
         one = {role: next(iter(of[role]), None) for role in ROLES}
+        task = self._task(draft)
         blocks = {role: self._block(one[role]) for role in ("starter", "setup", "solution")}
-        self._programs += [block.code for block in (blocks["setup"], blocks["solution"]) if block]
+        if task and task.solution and not blocks["solution"]:
+            blocks["solution"] = Block(task.solution, draft.line)
+        is_program = task is None or task.form == "program"
+        self._programs += [
+            block.code for block in (blocks["setup"], blocks["solution"] if is_program else None) if block
+        ]
         solution = self._programs if blocks["solution"] else ()
         rules = one["rules"]
-        checks = rules and self._attempt(rules.line, lambda: read_rules(rules.code))
+        checks, worth = (rules and self._attempt(rules.line, lambda: read_rules(rules.code))) or ((), None)
         return Step(
             number,
             draft.title,
             draft.line,
-            text=_prose(draft, lines, end),
+            text=_prose(draft, lines, end, task),
             demos=tuple(Block(fence.code, fence.line) for fence in of[""] if fence.language == "python"),
             examples=self._tests(one["examples"], solution),
             tests=self._tests(one["tests"], solution),
             hints=tuple(fence.code.strip() for fence in of["hint"]),
             wrong=tuple(map(_wrong, of["wrong"])),
-            checks=checks or (),
+            checks=checks,
+            task=task,
+            worth=worth,
             **blocks,
         )
+
+    def _task(self, draft: _Draft) -> Task | None:
+        """Return what a step asks for where no test decides; None if tests do."""
+        fences = [fence for fence in draft.fences if fence.role in TASKS]
+        if not fences:
+            return None
+        for fence in fences[1:]:
+            self._problem(
+                fence.line - 1, f"{fence.role!r} beside {fences[0].role!r} in one step: make two steps"
+            )
+        fence, kind = fences[0], TASKS[fences[0].role]
+        for other in draft.fences:
+            is_test = other.role in ("tests", "examples")
+            if (is_test and not kind.has_tests) or other.role == "starter":
+                self._problem(other.line - 1, f"{other.role!r} beside {fence.role!r}, which needs none")
+        read = partial(kind.read, fence.language, fence.code, is_released=self._is_released)
+        return self._attempt(fence.line, read)  # type: ignore[no-any-return]
 
     def _block(self, fence: Fence | None) -> Block | None:
         if fence is None:
@@ -326,20 +355,23 @@ class _Reader:
 
     def _require_tests(self, steps: Collection[Step]) -> None:
         for step in steps:
-            if not (step.tests or step.examples) and (step.starter or step.solution or step.wrong):
+            if not (step.tests or step.examples or step.task) and (
+                step.starter or step.solution or step.wrong
+            ):
                 self._problem(step.line, f"step {step.title!r} has a program, but no tests and no examples")
         if not any(step.is_exercise for step in steps):
             self._problem(1, "no step has tests: add a block ```python tests")
 
 
-def _prose(draft: _Draft, lines: list[str], end: int) -> str:
-    """Return what a learner reads of a part: its text without the blocks that have a role, and without comments."""
+def _prose(draft: _Draft, lines: list[str], end: int, task: Task | None = None) -> str:
+    """Return what a learner reads of a part: its text, and what its task shows, without blocks with a role and comments."""
     first = draft.first + bool(draft.title)
     kept = lines[first:end]
     for fence in draft.fences:
         if fence.role:
             start, stop = (line - first for line in fence.lines)
-            kept[start:stop] = [""] * (stop - start)
+            shown = task.shown if task and fence.role == task.role else ""
+            kept[start:stop] = [shown, *[""] * (stop - start - 1)]
     text = without_comments("\n".join(kept))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 

@@ -47,7 +47,8 @@ _HEADS = {"moodle": ("Email address",), "canvas": ("Student", "ID", "SIS Login I
 def grades(lesson: Lesson, store: BaseStore[str, bytes], system: str) -> list[list[str]]:
     """Return a table of the points of each learner, with a row of titles, as a learning management system imports it.
 
-    A learner's points at an exercise are those of the best attempt. Moodle asks for the column that tells its users, and
+    A learner's points at an exercise are those of the best attempt, and at a choice those of the first; the field is empty
+    where the teacher has still to read an explanation. Moodle asks for the column that tells its users, and
     Canvas matches `SIS Login ID`: both have what learners called themselves.
 
     Args:
@@ -56,7 +57,7 @@ def grades(lesson: Lesson, store: BaseStore[str, bytes], system: str) -> list[li
         system: One of `GRADES`.
     """
     titles = [f"{lesson.title}: {step.title}" for step in lesson.exercises]
-    possible = [step.tests.points if step.tests else 0.0 for step in lesson.exercises]
+    possible = [step.points for step in lesson.exercises]
     rows = [[*_HEADS[system], *titles]]
     if system == "canvas":
         rows.append(["    Points Possible", "", "", "", *map(_as_text, possible)])
@@ -67,13 +68,17 @@ def grades(lesson: Lesson, store: BaseStore[str, bytes], system: str) -> list[li
     return rows
 
 
-def _best(events: list[Event], step: Step) -> float:
-    """Return the most points of an attempt at a step."""
-    return max((event.points for event in events if event.step == step.title), default=0.0)
+def _best(events: list[Event], step: Step) -> float | None:
+    """Return the most points of an attempt at a step, or those of the first; None if the teacher has still to read one."""
+    attempts = [event for event in events if event.step == step.title and event.kind == "attempt"]
+    if step.task and step.task.counts_first:
+        attempts = [event for event in attempts if event.counts][:1]
+    points = [event.points for event in attempts]
+    return max((point or 0.0 for point in points), default=0.0) if None not in points else None
 
 
-def _as_text(points: float) -> str:
-    return f"{points:g}"
+def _as_text(points: float | None) -> str:
+    return "" if points is None else f"{points:g}"
 
 
 def _row(step: Step, histories: list[list[Event]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from code_chains.analysis.checks import Check, imports_only, no_calls, shorter_than
 from code_chains.analysis.parsing import holds, names_in, nodes, parse
 from code_chains.errors import InputError, brief
+from code_chains.lessons.expected import read_points
 from code_chains.records import Problem
 from code_chains.storage.foreign_yaml import parse_yaml
 
@@ -26,8 +27,8 @@ REQUIRED: Mapping[str, tuple[type[ast.AST], ...]] = {
 """What `require:` may name, with the parts of a program that are meant."""
 
 
-def read_rules(source: str) -> tuple[Check, ...]:
-    """Read a block of rules in YAML: `forbid`, `require`, `imports` and `lines`.
+def read_rules(source: str) -> tuple[tuple[Check, ...], float | None]:
+    """Read a block of rules in YAML: `forbid`, `require`, `imports` and `lines`; and `points`, what the step is worth.
 
     Raises:
         InputError: A key or a value is unknown.
@@ -38,7 +39,8 @@ def read_rules(source: str) -> tuple[Check, ...]:
         raise InputError(f"the rules are not YAML: {error}") from error
     if not isinstance(given, dict):
         raise InputError("rules are lines such as `forbid: [sum]` and `require: [for]`")
-    return tuple(check for key, value in given.items() for check in _read(str(key), value))
+    worth = read_points(given.pop("points")) if "points" in given else None
+    return tuple(check for key, value in given.items() for check in _read(str(key), value)), worth
 
 
 def _read(key: str, value: Any) -> list[Check]:
@@ -54,7 +56,7 @@ def _read(key: str, value: Any) -> list[Check]:
         if unknown := [name for name in value if name not in (*REQUIRED, "recursion")]:
             raise InputError(f"{brief(unknown[0])} cannot be required: {', '.join([*REQUIRED, 'recursion'])}")
         return list(map(_requires, value))
-    raise InputError(f"unknown rule {brief(key)}; rules: forbid, require, imports, lines")
+    raise InputError(f"unknown rule {brief(key)}; rules: forbid, require, imports, lines, points")
 
 
 def _forbids(*names: str) -> Check:

@@ -121,7 +121,7 @@ class Submission:
         needed = set(free_names(expected.expectations.tests)) if expected else set[str]()
         needed -= {*self.known_names, *top_level_names(self.code), *self.given_names}
         for step in self.lesson.steps[: self.step.number - 1]:
-            if step.solution and needed & top_level_names(step.solution.code):
+            if step.solution and step.form == "program" and needed & top_level_names(step.solution.code):
                 return step.number
         return 0
 

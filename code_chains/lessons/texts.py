@@ -29,6 +29,14 @@ class Texts(NamedTuple):
         no_tests: There are no hidden tests here.
         no_hint: There is no hint that can be shown.
         no_more: All hints are used up.
+        right: An answer is right.
+        wrong: It is not.
+        choose: Only the `{letters}` of a choice are an answer.
+        gap_open: A gap in a `{line}` is not filled.
+        gap_changed: A `{line}` was changed outside of its gaps.
+        gap_wrong: The `{lines}` with gaps that are filled wrongly.
+        kept: An explanation waits for the teacher.
+        criteria: A model finds `{count}` of `{total}` criteria met.
     """
 
     empty: str
@@ -49,6 +57,14 @@ class Texts(NamedTuple):
     no_tests: str
     no_hint: str
     no_more: str
+    right: str
+    wrong: str
+    choose: str
+    gap_open: str
+    gap_changed: str
+    gap_wrong: str
+    kept: str
+    criteria: str
 
 
 def texts_in(language: str) -> Texts:

@@ -35,7 +35,7 @@ class LearnerWork:
         self.progress: Progress = progress
         self.executor: Executor = executor
         self._hints = hints
-        self._grade = GradeChain(lesson, executor)
+        self._grade = GradeChain(lesson, executor, model=hints.model)
         self._check = GradeChain(lesson, executor, against="examples")
         self._session: Session | None = None
         self.reason: str = ""
@@ -65,11 +65,17 @@ class LearnerWork:
 
     def restart(self) -> None:
         """Begin this step again."""
-        self.write(self.step.starter.code if self.step.starter else "")
+        self.write(self.step.initial)
         self.close()
 
     def run(self, stdin: str = "") -> Execution:
-        """Run the program in a session, in which what was set up and accepted before has run already."""
+        """Run the program in a session, in which what was set up and accepted before has run already.
+
+        Raises:
+            InputError: The step asks for no program.
+        """
+        if self.step.form != "program":
+            raise InputError("This step asks for no program. Answer it, and submit.")
         self.has_lost_state = self._session is not None and not self._session.alive
         if self._session is None or not self._session.alive:
             self._session = self.executor.session()

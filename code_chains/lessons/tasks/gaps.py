@@ -1,0 +1,137 @@
+"""Fill-in: a program, or a text, with gaps; the tests of the step decide, or else the answers in the block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from itertools import product
+from math import prod
+from tokenize import STRING, TokenError, generate_tokens
+from typing import TYPE_CHECKING, Self
+
+from code_chains.errors import InputError
+from code_chains.lessons.tasks.base import Ask, Form, Task, graded, neutral
+from code_chains.lessons.texts import Texts
+
+if TYPE_CHECKING:
+    from code_chains.chains.base import Flow
+
+_OPEN = "____"
+"""A gap as a learner sees it."""
+_GAP = re.compile(r"\{\{([^{}\n]{0,200})\}\}")
+_MAX_WAYS, _MAX_CHARS = 200, 20_000
+
+
+@dataclass(frozen=True)
+class Gaps(Task):
+    """A text with gaps, `{{answer}}` or `{{one|another}}`.
+
+    Attributes:
+        template: The text with the answers.
+        has_answers: Whether the answers are there; a learner's copy has none.
+    """
+
+    template: str = ""
+    has_answers: bool = True
+
+    role = "gaps"
+    has_tests = True
+
+    @classmethod
+    def read(cls, language: str, code: str, *, is_released: bool) -> Self:
+        """Read a text with its answers."""
+        if len(code) > _MAX_CHARS:
+            raise InputError(f"a text with gaps has at most {_MAX_CHARS:,} characters")
+        if not (_GAP.search(code) or (is_released and _OPEN in code)):
+            raise InputError("there is no gap: write each as {{answer}}")
+        if any(prod(map(len, _answers(line))) > _MAX_WAYS for line in code.splitlines()):
+            raise InputError(f"a line can be filled in more than {_MAX_WAYS} ways")
+        return cls(language, code, not is_released)
+
+    @staticmethod
+    def released(code: str) -> str:
+        """Return the text with open gaps."""
+        return _GAP.sub(_OPEN, code)
+
+    @property
+    def form(self) -> Form:
+        """A program, or words."""
+        return "program" if self.language == "python" else "text"
+
+    @property
+    def starter(self) -> str:
+        """The text with open gaps."""
+        return self.released(self.template)
+
+    @property
+    def solution(self) -> str:
+        """The text with the first answer of each gap."""
+        lines = self.template.splitlines(keepends=True)
+        return "".join(next(_filled(line)) for line in lines) if self.has_answers else ""
+
+    def grade(self, answer: str, texts: Texts, ask: Ask | None) -> Flow:
+        """Grade a filled text by the answers; where the step has tests, they decide."""
+        yield from ()
+        lines, templates = answer.rstrip().splitlines(), self.template.rstrip().splitlines()
+        if opened := [number for number, line in enumerate(lines, 1) if _OPEN in line]:
+            return neutral(texts.gap_open.format(line=opened[0]), texts)
+        pairs = [*enumerate(zip(lines, templates, strict=False), 1)]
+        changed = [number for number, (line, template) in pairs if not _fits(line, template)]
+        if changed or len(lines) != len(templates):
+            return neutral(texts.gap_changed.format(line=changed[0] if changed else len(pairs) + 1), texts)
+        if not self.has_answers:
+            return neutral(texts.no_tests, texts)
+        wrong = [str(number) for number, pair in pairs if not self._is_right(*pair)]
+        return graded(is_right=not wrong, texts=texts, told=texts.gap_wrong.format(lines=", ".join(wrong)))
+
+    def _is_right(self, line: str, template: str) -> bool:
+        parts = _tokens if self.language == "python" else _words
+        return parts(line) in map(parts, _filled(template))
+
+    def is_told(self, hint: str) -> bool:
+        """Return whether a hint has a line with its gaps filled."""
+        said = " ".join(_words(hint))
+        lines = (line for line in self.template.splitlines() if _GAP.search(line))
+        return any(" ".join(_words(filled)) in said for line in lines for filled in _filled(line))
+
+
+def _answers(line: str) -> list[list[str]]:
+    """Return the answers of each gap of a line."""
+    return [gap[1].split("|") for gap in _GAP.finditer(line)]
+
+
+def _filled(line: str) -> Iterator[str]:
+    """Yield a line with its gaps filled, in each way."""
+    parts = _GAP.sub("\0", line).split("\0")
+    for answers in product(*_answers(line)):
+        yield "".join(part + answer for part, answer in zip(parts, (*answers, ""), strict=True))
+
+
+def _fits(line: str, template: str) -> bool:
+    """Return whether a line is that of the template but for its gaps."""
+    first, *parts = _GAP.sub(_OPEN, template.rstrip()).split(_OPEN)
+    line, place = line.rstrip(), len(first)
+    if not parts:
+        return line == first
+    for part in parts[:-1]:
+        place = line.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    return line.startswith(first) and line.endswith(parts[-1]) and len(line) - len(parts[-1]) >= place
+
+
+def _tokens(line: str) -> list[str]:
+    """Return what a line of a program is made of, whatever its blanks and quotes."""
+    try:
+        tokens = [*generate_tokens(StringIO(line.strip()).readline)]
+    except (TokenError, SyntaxError):
+        return line.split()
+    texts = (token.string.replace('"', "'") if token.type == STRING else token.string for token in tokens)
+    return [text for text in texts if text.strip()]
+
+
+def _words(line: str) -> list[str]:
+    return line.casefold().split()
