@@ -15,7 +15,7 @@ from code_chains.apps.terminal.learn import Learn, opened
 from code_chains.callbacks.redaction import describe_error
 
 _OF_CELLS = ("run", "check", "submit")
-_WORDS = (*_OF_CELLS, "show", "hint", "next", "step", "undo", "restart", "forget")
+_WORDS = (*_OF_CELLS, "answer", "show", "hint", "next", "step", "undo", "restart", "forget")
 _USAGE = "%lesson FILE opens a lesson; %%lesson run, check or submit with a program below it; %lesson hint"
 
 

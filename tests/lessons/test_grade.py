@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -54,6 +55,22 @@ def test_a_right_program_passes_each_test(sandbox: SandboxExecutor) -> None:
     assert outcome["verdict"].status == "verified"
     assert outcome["verdict"].reason == "Right: 2 of 2 tests pass."
     assert [test["status"] for test in outcome["results"]["tests"]] == ["pass", "pass"]
+
+
+def test_a_program_of_thousands_of_unknown_names_is_refused_at_once(sandbox: SandboxExecutor) -> None:
+    names = "".join(f"    name{number}\n" for number in range(3000))
+    start = time.process_time()
+    outcome = grade(sandbox, f"{RIGHT}def other():\n{names}")
+    assert (outcome["results"]["gradable"], time.process_time() - start < 3) == (False, True)
+    assert outcome["verdict"].reason.count("undefined name") == 10
+
+
+@pytest.mark.parametrize("text", ["It raises `ValueError`.", "It raises `ValueError('odd')`."])
+def test_no_program_is_asked_to_define_an_exception_of_pythons(text: str, sandbox: SandboxExecutor) -> None:
+    tests = "import pytest\ndef test_odd():\n    with pytest.raises(ValueError):\n        half(3)"
+    of = lesson(f"## Half\n\nWrite `half(n)`. {text}\n\n```python tests\n{tests}\n```\n")
+    code = "def half(n):\n    if n % 2:\n        raise ValueError('odd')\n    return n // 2\n"
+    assert grade(sandbox, code, of)["results"]["status"] == "pass"
 
 
 def test_a_wrong_one_is_told_what_the_failed_tests_are_about_and_their_hints(

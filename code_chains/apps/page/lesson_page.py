@@ -24,6 +24,7 @@ from code_chains.apps.page.outcome_view import IMAGES, figure, printed_text, sho
 from code_chains.apps.safe_html import plain, render_markdown
 from code_chains.errors import CodeChainsError
 from code_chains.lessons import Lesson, Step
+from code_chains.lessons.tasks.choice import Choice
 from code_chains.lessons.work import LOST_STATE
 from code_chains.state import Execution
 
@@ -78,6 +79,7 @@ class LessonPage:
             with ui.element("div").classes("content lesson"):
                 self._steps = ui.element("nav").props('aria-label="Steps"')
                 self._body = ui.element("div").classes("work")
+        self._written: Callable[[], str] = str
         self._confirmation = Confirmation()
         self._show_step()
         ui.timer(_REFRESH_INTERVAL_S, self._refresh)
@@ -122,23 +124,49 @@ class LessonPage:
 
     def _show_program(self, step: Step) -> None:
         with ui.element("div").classes("panel editing"):
-            text("Your program", "p", "kicker")
-            self._editor = ui.codemirror(self._work.code, language="Python", line_wrapping=True)
-            self._editor.map_key("Mod-Enter", self._action(self._run))
-            keys = text(_KEYS, "p", "hint")
-            self._input = ui.textarea(value=self._work.example_input)
-            self._input.props('autogrow outlined dense aria-label="Input of the program" placeholder="Input"')
-            self._show_input()
-            self._editor.on_value_change(self._show_input)
+            if step.form == "program":
+                self._show_editor()
+            else:
+                self._show_answer(step)
             self._add_buttons(step)
             if self._shelf.has_model:
                 self._question = ui.input().props('dense outlined aria-label="Ask about this exercise"')
                 self._question.props('placeholder="Ask about this exercise …"')
                 self._question.on("keydown.enter", self._action(self._ask), args=[])
+
+    def _show_editor(self) -> None:
+        text("Your program", "p", "kicker")
+        editor = self._editor = ui.codemirror(self._work.code, language="Python", line_wrapping=True)
+        editor.map_key("Mod-Enter", self._action(self._run))
+        keys = text(_KEYS, "p", "hint")
+        self._input = ui.textarea(value=self._work.example_input)
+        self._input.props('autogrow outlined dense aria-label="Input of the program" placeholder="Input"')
+        self._show_input()
+        editor.on_value_change(self._show_input)
         ui.run_javascript(
-            f"focusEditor(getHtmlElement({self._editor.id}), 'Your program', getHtmlElement({keys.id}).id, "
+            f"focusEditor(getHtmlElement({editor.id}), 'Your program', getHtmlElement({keys.id}).id, "
             f"{json.dumps(self._key)})"
         )
+
+    def _show_answer(self, step: Step) -> None:
+        """Show where a choice is made, or where words are written."""
+        text("Your answer", "p", "kicker")
+        keep = self._action(self._stay)
+        if isinstance(step.task, Choice):
+            chosen = step.task.chosen(self._work.code) or ""
+            with ui.element("div").classes("bar").props('role=group aria-label="Your answer"'):
+                boxes = [
+                    ui.checkbox(letter, value=letter in chosen, on_change=keep)
+                    for letter in step.task.letters
+                ]
+            self._written = lambda: " ".join(box.text for box in boxes if box.value)
+        else:
+            area = ui.textarea(value=self._work.code).props('autogrow outlined aria-label="Your answer"')
+            area.on("blur", keep, args=[])
+            self._written = lambda: str(area.value or "")
+
+    async def _stay(self) -> None:
+        """Keep what is answered so far, as each action does."""
 
     def _show_input(self) -> None:
         reads = re.search(r"\b(input|stdin)\b", self._editor.value or "")
@@ -150,13 +178,14 @@ class LessonPage:
                 self._add_main_button("Submit", self._submit)
             else:
                 self._add_main_button("Next step", self._next)
-            quiet_button("Run", "play_arrow", self._action(self._run))
+            if step.form == "program":
+                quiet_button("Run", "play_arrow", self._action(self._run))
             if step.examples:
                 quiet_button("Check examples", "rule", self._action(self._check))
             quiet_button("Hint", "lightbulb", self._action(self._hint))
-            quiet_button("Undo", "undo", self._action(self._undo)).tooltip(
-                "Take back the effects of the last run"
-            )
+            if step.form == "program":
+                undo = quiet_button("Undo", "undo", self._action(self._undo))
+                undo.tooltip("Take back the effects of the last run")
             quiet_button("Start again", "restart_alt", self._action(self._restart))
 
     def _show_hints(self) -> None:
@@ -177,6 +206,9 @@ class LessonPage:
 
     async def _save(self) -> None:
         # What is typed before the page is connected arrives in any order, and after a button that was pressed next.
+        if self._step.form != "program":
+            await asyncio.to_thread(self._work.write, self._written())
+            return
         code = self._editor.value or ""
         with suppress(TimeoutError):  # The page is closed or has lost its connection.
             shown = await ui.run_javascript(f"readEditor(getHtmlElement({self._editor.id}))", timeout=5.0)
@@ -250,7 +282,7 @@ class LessonPage:
 
     async def _restart(self) -> None:
         await self._do(self._work.restart)
-        self._editor.set_value(self._work.code)
+        self._show_step()
 
     async def _next(self) -> None:
         await self._do(self._work.next)

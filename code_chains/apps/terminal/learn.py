@@ -103,7 +103,9 @@ class Learn:
         if step.examples:
             self._say(f"Examples:\n{_indented(step.examples.code)}\n")
         if code := work.code:
-            self._say(f"Your program:\n{_indented(code)}\n")
+            self._say(f"{'Your program' if step.form == 'program' else 'Your answer'}:\n{_indented(code)}\n")
+        if step.form == "choice":
+            self._say("Answer with letters: /answer B")
         self._say("Type /help for commands.")
 
     def _edit(self, path: str) -> None:
@@ -165,6 +167,12 @@ class Learn:
             is_last = self._work.progress.next_step() is None
             self._say("That was the last exercise." if is_last else "/next goes on.")
 
+    def _answer(self, words: str) -> None:
+        if not words:
+            raise InputError("Write your answer behind it: /answer B")
+        self._work.write(words)
+        self._submit("")
+
     def _hint(self, _: str) -> None:
         self._say(self._work.ask().text)
 
@@ -215,6 +223,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[Learn, str], None]]] = {
     "/undo": ("undo the effects of the last run", Learn._undo),
     "/check": ("try the examples; it costs nothing", Learn._check),
     "/submit": ("have it graded by the hidden tests", Learn._submit),
+    "/answer": ("ANSWER answer a question in a line, and have it graded", Learn._answer),
     "/hint": ("get a hint", Learn._hint),
     "/next": ("go to the next step", Learn._next),
     "/step": ("[N] list the steps, or go to one", Learn._goto),

@@ -46,6 +46,24 @@ Print `<b>done</b>`, and draw something.
 assert "done" in output
 ```
 """
+QUESTIONS = """---
+title: Questions
+---
+
+## Which loop may never end?
+
+```text choice
+- [ ] `for number in range(3):`
+  > A range has an end.
+- [x] `while True:`
+```
+
+## Why?
+
+```text rubric
+- Nothing makes the condition false.
+```
+"""
 RIGHT = "def double(n): return 2 * n"
 
 
@@ -53,6 +71,7 @@ RIGHT = "def double(n): return 2 * n"
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("lessons")
     (folder / "first.md").write_text(LESSON)
+    (folder / "questions.md").write_text(QUESTIONS)
     (folder / "README.md").write_text("# For teachers\n")
     with server_address(f"--lessons={folder}") as address:
         yield f"{address}lessons"
@@ -99,8 +118,8 @@ def test_a_learner_checks_submits_and_goes_on(page: Page, address: str) -> None:
     press(page, "Next step")
     expect(page.get_by_role("heading", name="Say it")).to_be_visible()
     page.goto(address)
-    expect(page.locator("li")).to_have_count(1)
-    expect(page.locator("li")).to_contain_text("1 of 2 exercises done")
+    expect(page.locator("li")).to_have_count(2)
+    expect(page.locator("li").first).to_contain_text("1 of 2 exercises done")
 
 
 def test_what_was_typed_and_what_was_sent_is_there_after_a_reload(page: Page) -> None:
@@ -220,3 +239,22 @@ def test_lists_and_lessons_are_accessible(listed: Page) -> None:
     press(listed, "Submit")
     expect(listed.locator(".told")).to_be_visible()
     assert not findings(listed)
+
+
+def test_a_learner_chooses_and_explains(profile: BrowserContext, address: str) -> None:
+    with page_of(profile, f"{address}/questions") as page:
+        assert "[x]" not in page.content()
+        page.get_by_role("checkbox", name="A").click()
+        press(page, "Submit")
+        expect(page.locator(".told")).to_contain_text("A: A range has an end.")
+        page.get_by_role("checkbox", name="A").click()
+        page.get_by_role("checkbox", name="B").click()
+        press(page, "Submit")
+        expect(page.locator(".told")).to_contain_text("Right.")
+        press(page, "Next step")
+        page.get_by_label("Your answer").fill("The condition stays true.")
+        press(page, "Submit")
+        expect(page.locator(".told")).to_contain_text("Your answer is kept for your teacher to read.")
+        page.reload()
+        page.get_by_role("button", name="2. Why?").click()
+        expect(page.get_by_label("Your answer")).to_have_value("The condition stays true.")
