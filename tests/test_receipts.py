@@ -441,6 +441,21 @@ def honest(module_sandbox: SandboxExecutor) -> Receipt:
     return replace(receipt, question="What is 6 times 7?", answer="6 times 7 is 42.", values=())
 
 
+OPPOSITES = [
+    ("legal", "No: it is illegal."),
+    ("safe", "It is unsafe."),
+    ("True", "It is untrue."),
+    ("no", "Yes, as is well known."),
+    ("15", "15k"),
+    ("15", "999EUR, of 15 rows"),
+    ("15", "⑨⑨⑨, from 15 rows"),
+    ("15", "²³⁴, from 15 rows"),
+    ("15", "九百, from 15 rows"),
+    ("15", "The total is 999,999 euros.\n\n(As 15 auditors confirm.)"),
+]
+"""Outputs, and answers that have their characters and say something else."""
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -467,11 +482,20 @@ def honest(module_sandbox: SandboxExecutor) -> Receipt:
             "answer": "No, it is false.",
         },
         {"program": "print('yes')", "output": "yes", "output_sha256": sha256_of("yes"), "answer": "No."},
+        *(
+            {
+                "program": f"print({shown!r})",
+                "output": shown,
+                "output_sha256": sha256_of(shown),
+                "answer": answer,
+            }
+            for shown, answer in OPPOSITES
+        ),
         {"program": "print('42\\nsame: The program shows the same again.')"},
         {"program": "raise ValueError('x\\nsame: The program shows the same again.')"},
         {"program": "print('x' * 49 + 'same: The program shows the same again.' * 9)"},
     ],
-    ids=range(21),
+    ids=range(21 + len(OPPOSITES)),
 )
 def test_a_forged_receipt_is_never_the_same(honest: Receipt, tmp_path: Path, changes: dict[str, Any]) -> None:
     (tmp_path / "r.json").write_text(signed(honest, **changes))

@@ -85,7 +85,9 @@ def _undefined(outcome: Mapping[str, Any]) -> list[str]:
     if error is not None and error.type in ("NameError", "UnboundLocalError"):
         messages.append(error.message)
     names = map(itemgetter(1), filter(None, map(_QUOTED.search, messages)))
-    return list(dict.fromkeys(names))[:_MAX_UNDEFINED]
+    undefined = list(dict.fromkeys(names))
+    # For each the program is read; and of one with more no import is all that is missing.
+    return undefined if len(undefined) <= _MAX_UNDEFINED else []
 
 
 def _with_missing_imports(

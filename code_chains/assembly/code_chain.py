@@ -207,12 +207,13 @@ class CodeChain(ConversingChain, Closing):
 
     def _answer_question(self, values: State, config: Config) -> Flow:
         meter = UsageMeter(self.budget.prices.own if self.budget else None)
-        values = checked_inputs(
-            values,
+        check = partial(
+            checked_inputs,
             executor=self.executor,
             schema_only=self.schema_only,
             answer_type=self.answer_type,
         )
+        values = yield RunFunction(check, values, config, inline=is_brief(str(values.get("tests") or "")))
         if self.executor is not None:
             yield RunFunction(warm_up, self.executor, config)  # In parallel to the first model call.
         config = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.replies.extraction import as_program
 from code_chains.analysis.replies.syntax import top_level_names
+from code_chains.analysis.work import is_brief
 from code_chains.chains.base import Analyse, Chain, Config, Flow, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs
 from code_chains.chains.ranks import UNCHECKED, Rank, ask_verifiers, rank_of, required
@@ -147,7 +148,8 @@ class EvaluateChain(StreamingChain):
     words: bool = True
 
     def _flow(self, values: State, config: Config) -> Flow:
-        case = Case(values, config, check_expectations(values))
+        inline = is_brief(str(values.get("tests") or ""))
+        case = Case(values, config, (yield RunFunction(check_expectations, values, config, inline=inline)))
         for verify in _BUILT_IN:
             yield from verify(self, case)
             if case.is_settled:
@@ -338,7 +340,8 @@ class EvaluateChain(StreamingChain):
         generated, verdict = case.values.get("generated_tests"), case.verdict
         if not generated or case.values.get("session") is not None:
             return verdict
-        passed: Verdict = yield from self._test(expect(generated), case.values, case.config)
+        expected = yield RunFunction(expect, generated, case.config, inline=is_brief(generated))
+        passed: Verdict = yield from self._test(expected, case.values, case.config)
         if passed.status in _PASSED:
             verdict = Verdict("plausible", "tests", "The program passes tests that a model wrote.")
         elif passed.status == "failed" and verdict == UNCHECKED:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from code_chains.analysis.parsing import nodes, tree_of
 from code_chains.analysis.replies.extraction import extract_code, reply_text
-from code_chains.analysis.work import walk
+from code_chains.analysis.work import is_brief, walk
 from code_chains.chains.asking import AskingChain
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State
 from code_chains.chains.generate import finish_reason, refusal
@@ -84,7 +84,7 @@ class WriteTestsChain(AskingChain):
                 return ""
             text = reply_text(reply)
             tests = extract_code(text)
-            objection = _problem(tests)
+            objection = yield RunFunction(_problem, tests, config, inline=is_brief(tests))
             if not objection:
                 is_valid = yield from self._is_valid(tests, values, config)
                 return tests if is_valid else ""

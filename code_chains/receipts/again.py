@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from code_chains.executors.values import (
     unpack_untrusted,
 )
 from code_chains.inputs.pasted import find_data
+from code_chains.language.detect import LANGUAGES
+from code_chains.language.messages import messages_in
 from code_chains.receipts.receipt import (
     FORMAT,
     MAX_OUTPUT_CHARS,
@@ -42,6 +45,7 @@ from code_chains.verification.provenance import may_reach, names_from_elsewhere
 
 _SAME = "The program shows the same again."
 _MAX_LISTED, _MAX_SAID_CHARS = 10, 200
+_WORD, _NUMBER = re.compile(r"\w++"), re.compile(r"[0-9_]++")
 
 
 @dataclass(frozen=True)
@@ -187,8 +191,9 @@ def _compared_artifacts(receipt: Receipt, again: Execution) -> Comparison:
 def _compared_answer(receipt: Receipt) -> Comparison:
     """Compare the answer in words with an output that is the same again.
 
-    Invariant: nothing is `same` unless the output has the answer's numbers, or the answer has an output without numbers:
-    anybody can write a receipt, and words can turn each output into its opposite.
+    Invariant: nothing is `same` unless each number of the answer is found, also where it stands in a form that is not read,
+    and the answer has an output without numbers in whole words: anybody can write a receipt. What else the words say is the
+    receipt's claim, as words can turn each output into its opposite.
     """
     timed = [name for name, checksum in receipt.artifacts.items() if not checksum]
     files = [name for name in receipt.artifacts if name not in timed]
@@ -201,10 +206,11 @@ def _compared_answer(receipt: Receipt) -> Comparison:
     if len(answer) > MAX_OUTPUT_CHARS:
         return Comparison("unknown", "The output is the same; the answer is too long to be compared with it.")
     others = [*unsupported_numbers(answer, output, query), *multiplied_numbers(answer, output, query)]
+    others += [text for text in _unread_numbers(answer) if text not in _folded(f"{output} {query}").split()]
     if others and not _is_quoted(receipt):
         reason = f"The output is the same, but the answer has {_listed(others)}, which the output has not."
         return Comparison("unknown", reason, tuple(compared))
-    if omits_result(answer, output) or (not others and not _has_words(answer, output, query)):
+    if omits_result(answer, output) or not _has_words(answer, output, query):
         return Comparison(
             "unknown", "The output is the same, but the answer states something else.", tuple(compared)
         )
@@ -221,25 +227,35 @@ def _compared_answer(receipt: Receipt) -> Comparison:
     compared += [f"of the answer's numbers, only in the question or counted: {_listed(elsewhere)}"] * bool(
         elsewhere
     )
-    compared += [f"the output as the answer quotes it; in its words only: {_listed(others)}"] * bool(others)
+    compared += [f"the output as the answer quotes it; only claimed, in its words: {_listed(others)}"] * bool(
+        others
+    )
     return Comparison("same", _SAME, tuple(compared))
 
 
+def _is_quoted(receipt: Receipt) -> bool:
+    """Return whether an answer ends with the output as a chain quotes it where a model's words differ from it."""
+    output = receipt.output.strip()[:_MAX_SAID_CHARS] or next(iter(receipt.artifacts), "")
+    quoted = receipt.answer.partition("\n\n(")[2]
+    prefixes = (messages_in(language).program_output.partition("{")[0] for language in LANGUAGES)
+    return bool(output) and quoted.startswith(tuple(f"{prefix}{output}" for prefix in prefixes))
+
+
 def _has_words(answer: str, output: str, query: str) -> bool:
-    """Return whether an answer has an output without numbers as it is; True for any other output."""
-    if Outcome.from_text(output, query).numbers:
+    """Return whether an answer has an output without numbers as it is, in whole words; True for any other output."""
+    if Outcome.from_text(output, query).numbers or not output.strip():
         return True
-    return _folded(output) in _folded(answer)
+    return re.search(rf"(?<!\w){re.escape(_folded(output))}(?!\w)", _folded(answer)) is not None
+
+
+def _unread_numbers(answer: str) -> list[str]:
+    """Return the words with figures of any script that are no number as we read them, such as 15k or ⑨."""
+    words = map(str.strip, _WORD.findall(_folded(answer)))
+    return [word for word in words if any(map(str.isnumeric, word)) and not _NUMBER.fullmatch(word)]
 
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def _is_quoted(receipt: Receipt) -> bool:
-    """Return whether an answer ends with the output in brackets, as a chain adds it where a model's words differ from it."""
-    shown = receipt.output.strip()[:_MAX_SAID_CHARS] or next(iter(receipt.artifacts), "")
-    return bool(shown) and receipt.answer.endswith(")") and shown in receipt.answer.partition("\n\n(")[2]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -17,7 +17,9 @@ from code_chains.executors.distributions import install_advice
 from code_chains.records import Problem
 
 Check = Callable[[str], list[Problem]]
-_STEPS_OF_MODULE = 100
+_WRITTEN = re.compile(r"(?:^|(?<=/))(\w++)(?=\.py\b|/|$)", re.MULTILINE)
+"""The file, or the folder, of a module that a program seems to write itself."""
+_STEPS_OF_MODULE = 1000
 """Steps that it takes to look for a module."""
 _MAX_ALTERNATIVES = 10
 """Missing modules for which a similar name is looked up, as comparing takes time."""
@@ -92,8 +94,8 @@ def imports_available(
         missing = [root for root in first if root and not _is_available(root, available, is_there)]
         if not missing:
             return []
-        written = "\n".join(texts_in(reading.tree))
-        unknown = [root for root in missing if not _is_written(root, written)]
+        written = set(_WRITTEN.findall("\n".join(texts_in(reading.tree))))
+        unknown = [root for root in missing if root not in written]
         alternatives = _alternatives(unknown[:_MAX_ALTERNATIVES], available, is_there)
         return [
             Problem(
@@ -157,12 +159,6 @@ def _is_here(root: str) -> bool:
         return find_spec(root) is not None
     except (ImportError, ValueError, AttributeError):
         return False
-
-
-def _is_written(root: str, texts: str) -> bool:
-    """Return whether a program seems to write the module itself: a text names the file or the folder."""
-    named = re.compile(rf"(^|/){re.escape(root)}(\.py\b|/|$)", re.MULTILINE)
-    return named.search(texts) is not None
 
 
 def _alternatives(

@@ -28,6 +28,12 @@ from code_chains.verification.expectations.top_level import DEFINITIONS, functio
 
 _SIMILAR = 0.7
 _PYTHONS = {name for name in vars(builtins) if not name.startswith("_")}
+_EXCEPTIONS = {
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
+}
+"""What a question names that a function raises, and no program is asked to define."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ def ownership(
     imports, flow = _missing_imports(tests, functions), DataFlow(tests)
     known = names_in(tests) & _PYTHONS - set(defined_names(tests))
     asked = known & {*given, *imported}
-    mentioned = {name for name in known - asked if is_mentioned(name, query)}
+    mentioned = {name for name in known - asked - _EXCEPTIONS if is_mentioned(name, query)}
     of_program = {*free} - imports.keys() | asked | mentioned
 
     def meets(name: str) -> bool:

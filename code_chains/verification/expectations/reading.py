@@ -69,8 +69,8 @@ def _assertion(example: doctest.Example) -> str:
     return ast.unparse(ast.fix_missing_locations(step))
 
 
-_MAX_ASSERTIONS, _MAX_CHARS = 600, 40_000
-"""Of tests: the program that runs them is several times as long."""
+_MAX_ASSERTIONS, _MAX_CHARS, _MAX_NODES = 600, 40_000, 15_000
+"""Of tests: the program that runs them is several times as long, and each of their parts is looked at ten times."""
 
 
 def read_tests(tests: object) -> tuple[ast.Module, dict[str, str]]:
@@ -82,14 +82,16 @@ def read_tests(tests: object) -> tuple[ast.Module, dict[str, str]]:
     entries = _entries(tests)
     if not any(entries):
         return ast.Module(body=[], type_ignores=[]), {}
+    _refuse_too_long(sum(map(len, entries)))
     try:
         source = "\n".join(map(without_prompts, entries))
         tree = syntax_tree(source)
     except UNREADABLE as error:
         raise InputError(f"The tests are not valid Python: {error}.") from error
+    _refuse_too_many(tree)
     tree = _Raised().visit(tree)
     _move_expected_failures(tree)
-    _refuse_too_many(tree, source)
+    _refuse_too_long(len(source))
     if tree.body:
         _refuse_empty(tree, source)
     has_imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in walk(tree))
@@ -103,18 +105,32 @@ def read_tests(tests: object) -> tuple[ast.Module, dict[str, str]]:
     return tree, imported
 
 
-def _refuse_too_many(tree: ast.Module, source: str) -> None:
+def _refuse_too_long(chars: int) -> None:
     """Refuse tests that would be several times as long in the form in which they run.
 
     Raises:
-        InputError: There are too many, or they are too long.
+        InputError: They are too long.
     """
-    assertions = sum(1 for _ in nodes(tree, ast.Assert))
+    if chars > _MAX_CHARS:
+        raise InputError(f"The tests have {chars:,} characters; {_MAX_CHARS:,} are allowed.")
+
+
+def _refuse_too_many(tree: ast.Module) -> None:
+    """Refuse tests of too many parts.
+
+    Raises:
+        InputError: They are.
+    """
+    parts = sum(1 for _ in walk(tree))
+    if parts > _MAX_NODES:
+        remedy = "Read large data from a file, or make it in a loop."
+        raise InputError(
+            f"The tests have {parts:,} names, numbers and signs; {_MAX_NODES:,} are allowed. {remedy}"
+        )
+    assertions = sum(isinstance(node, ast.Assert) for node in walk(tree))
     if assertions > _MAX_ASSERTIONS:
         remedy = "Loop over the cases: `for x, y in CASES: assert f(x) == y`."
         raise InputError(f"There are {assertions:,} assertions; {_MAX_ASSERTIONS} are allowed. {remedy}")
-    if len(source) > _MAX_CHARS:
-        raise InputError(f"The tests have {len(source):,} characters; {_MAX_CHARS:,} are allowed.")
 
 
 def _entries(tests: object) -> list[str]:

@@ -685,6 +685,8 @@ def test_what_compares_is_about_output_and_is_known(example: dict[str, Any]) -> 
     [
         ("\n".join(f"assert f({n}) == {n}" for n in range(601)), "601 assertions; 600 are allowed"),
         (f"assert f({'x' * 41_000!r}) == 1", "characters; 40,000 are allowed"),
+        (">>> f(1)\n1\n" * 20_000, "characters; 40,000 are allowed"),
+        ("assert f(1) == 1\n" + "a\n" * 10_000, "15,000 are allowed"),
     ],
 )
 def test_too_many_tests_are_refused_before_anything_runs(tests: str, reason: str) -> None:
