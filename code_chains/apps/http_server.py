@@ -63,12 +63,12 @@ class GracefulServer(uvicorn.Server):
 
     Args:
         config: What is served.
-        chain: What answers.
+        chain: What answers; None for nothing that has to finish.
         on_shutdown: Called at its end, before the requests that are left are waited for.
     """
 
     def __init__(
-        self, config: uvicorn.Config, chain: CodeChain, on_shutdown: Callable[[], None] = lambda: None
+        self, config: uvicorn.Config, chain: CodeChain | None, on_shutdown: Callable[[], None] = lambda: None
     ) -> None:
         super().__init__(config)
         self._chain, self._on_shutdown, self._is_draining = chain, on_shutdown, False
@@ -80,7 +80,7 @@ class GracefulServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start to shut down."""
-        if sig != signal.SIGTERM or self._is_draining:
+        if sig != signal.SIGTERM or self._is_draining or self._chain is None:
             super().handle_exit(sig, frame)
             return
         self._is_draining = True

@@ -24,7 +24,7 @@ def plain(content: str) -> str:
 
 
 def render_markdown(content: str) -> str:
-    """Render Markdown as HTML, without embedded HTML and images, and with links to the web only.
+    """Render Markdown as HTML, without embedded HTML and images, and with links to the web only; of others the text is left.
 
     Content whose source or HTML is too long is displayed as its source.
     """
@@ -38,7 +38,7 @@ def _is_web_link(url: str) -> bool:
 
 def _create_parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    markdown.validateLink = _is_web_link  # type: ignore[method-assign]
+    markdown.validateLink = lambda _: True  # type: ignore[assignment]
     markdown.add_render_rule("link_open", _render_link)
     markdown.add_render_rule("fence", RendererHTML.code_block)  # Without the class that a fence names.
     return markdown
@@ -47,8 +47,14 @@ def _create_parser() -> MarkdownIt:
 def _render_link(
     renderer: RendererHTML, tokens: Any, index: int, options: Any, env: MutableMapping[str, Any]
 ) -> str:
-    tokens[index].attrs.pop("title", None)
-    tokens[index].attrs.update(target="_blank", rel="noopener noreferrer nofollow")
+    opening = tokens[index]
+    if _is_web_link(opening.attrs.get("href", "")):
+        opening.attrs.pop("title", None)
+        opening.attrs.update(target="_blank", rel="noopener noreferrer nofollow")
+    else:  # Invariant: no other address is in the HTML. Links do not nest.
+        closing = next(token for token in tokens[index:] if token.type == "link_close")
+        opening.tag = closing.tag = "span"
+        opening.attrs.clear()
     return renderer.renderToken(tokens, index, options, env)
 
 

@@ -72,11 +72,12 @@ def serve_sales() -> None:
     """Serve the page until the process is ended."""
     from code_chains import create_code_chain
     from code_chains.apps.page import serve
+    from code_chains.apps.page.address import Address
     from code_chains.executors import Limits
     from code_chains.testing import ScriptedModel
 
     with create_code_chain(ScriptedModel(script), limits=Limits(seconds=30, memory="1G")) as chain:
-        serve(chain, port=0, open_browser=False)
+        serve(chain, Address(port=0), open_browser=False)
 
 
 @contextmanager

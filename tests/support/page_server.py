@@ -17,8 +17,10 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryByteStore
 
 from code_chains import Repair, SandboxExecutor, create_code_chain
-from code_chains.apps.page import PageApprover, approve, serve, server
+from code_chains.apps.page import PageApprover, approve, hosting, serve
+from code_chains.apps.page.address import Address
 from code_chains.apps.page.history import open_memory
+from code_chains.apps.page.lesson_server import serve_lessons
 from code_chains.apps.page.lessons import LessonShelf
 from code_chains.chains import ValidateChain
 from code_chains.errors import WeightsError
@@ -154,7 +156,7 @@ def related(query: str) -> list[Document]:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    server._RECONNECT_TIMEOUT_S = float(option("reconnect") or server._RECONNECT_TIMEOUT_S)
+    hosting.RECONNECT_TIMEOUT_S = float(option("reconnect") or hosting.RECONNECT_TIMEOUT_S)
     sandbox = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
     model = PausingModel(script=script, gate=Path(gate) if (gate := option("pauses")) else None)
     models = {"first": model, "second": ScriptedModel(second_script)}
@@ -177,14 +179,13 @@ if __name__ == "__main__":
         served = chains if "--models" in sys.argv else chains["first"]
         port = int(option("port") or 0)
         hosts = [host] if (host := option("allowed-host")) else []
-        lessons = LessonShelf(Path(path), InMemoryByteStore(), model) if (path := option("lessons")) else None
-        serve(
-            served,
-            lessons=lessons,
-            allowed_hosts=hosts,
-            concurrency=int(option("concurrency") or 4),
-            port=port,
-            token="--token" in sys.argv,
-            open_browser=False,
-            folder=folder,
-        )
+        options: dict[str, Any] = {
+            "address": Address(port=port, token="--token" in sys.argv, allowed_hosts=hosts),
+            "concurrency": int(option("concurrency") or 4),
+            "open_browser": False,
+            "folder": folder,
+        }
+        if path := option("lessons"):
+            serve_lessons(LessonShelf(Path(path), InMemoryByteStore(), model), **options)
+        else:
+            serve(served, **options)

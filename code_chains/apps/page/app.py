@@ -78,8 +78,6 @@ class Page:
                 self._earlier = quiet_button("Conversations", "history", self._action(self._show_list))
                 self._earlier.set_visibility(self._displayed.history.is_listable)
                 self._new = quiet_button("New conversation", "add", self._action(self._begin_new))
-                if self._sessions.lessons is not None:
-                    quiet_button("Lessons", "school", partial(ui.navigate.to, "lessons"))
                 self._theme = ui.button(on_click=self._switch_theme, color=None)
                 self._theme.props("flat dense").classes("quiet")
         self._show_theme()
@@ -173,7 +171,7 @@ class Page:
         async def forget() -> None:
             ui.run_javascript("forget()")
 
-        message = "Delete all conversations, files, drafts and work at lessons of this browser?"
+        message = "Delete all conversations, files and drafts of this browser?"
         self._confirmation.ask(message, "Forget me", forget)
 
     def _confirm(self, message: str, label: str, action: Callable[[PageSession], Awaitable[None]]) -> None:

@@ -22,6 +22,7 @@ from code_chains.executors.registry import resolve_executor
 from code_chains.executors.waiting import adrive, blocking
 from code_chains.lessons import LearnerWork, Lesson, Progress, read_lesson
 from code_chains.lessons.hints import hints_of
+from code_chains.lessons.report import report
 from code_chains.state import Execution
 from code_chains.storage.foreign import open_file
 
@@ -103,6 +104,7 @@ class LessonShelf:
         self._changed = {path: path.stat().st_mtime_ns for path in self._lessons}
         self._executors: dict[Limits, Executor] = {}
         self._desks: OrderedDict[tuple[str, str], Desk] = OrderedDict()
+        self._numbers: dict[str, int] = {}
         self._end = ExitStack()
 
     @property
@@ -145,6 +147,16 @@ class LessonShelf:
         self._desks[client_id, name] = desk
         self._make_room(len(self._desks) - _MAX_DESKS)
         return desk
+
+    def desks(self) -> list[tuple[int, Desk]]:
+        """Return where clients work, with a number of each client in the order in which they came."""
+        for client_id, _ in self._desks:
+            self._numbers.setdefault(client_id, len(self._numbers) + 1)
+        return [(self._numbers[client_id], desk) for (client_id, _), desk in self._desks.items()]
+
+    def reports(self) -> list[tuple[Lesson, list[dict[str, Any]]]]:
+        """Return a row for each exercise of each lesson; see `lessons.report`. It blocks."""
+        return [(lesson, report(lesson, self._store)) for lesson in list(self._lessons.values())]
 
     async def run(self, desk: Desk, stdin: str) -> Execution:
         """Run the program of a client. If there are too many sessions, whoever was here longest ago loses one.

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.history import ConversationHistory
-from code_chains.apps.page.lessons import LessonShelf
 from code_chains.apps.page.sessions import PageSession
 from code_chains.apps.program_queue import ProgramQueue
 from code_chains.assembly.code_chain import CodeChain, share_conversations
@@ -39,16 +38,13 @@ class SessionRegistry:
         folder: Where uploaded files are stored; None for a temporary folder.
         max_sessions: Maximum number of open sessions. One more replaces a session without questions and
             files, or is refused until one is closed.
-        lessons: The lessons at which the clients work as well.
 
     Attributes:
-        lessons: The lessons.
         queue: Has programs wait for their turn.
         class_key: The secret of whoever may see and stop what all clients run.
     """
 
     class_key: str
-    lessons: LessonShelf | None
     queue: ProgramQueue
 
     def __init__(
@@ -60,12 +56,11 @@ class SessionRegistry:
         max_sessions: int = 200,
         folder: Path | None = None,
         is_owners: bool = False,
-        lessons: LessonShelf | None = None,
     ) -> None:
         self._is_owners, self.class_key = is_owners, secrets.token_urlsafe(24)
         self._chains = {"": chain} if isinstance(chain, CodeChain) else _share_conversations(chain)
         self._session_timeout, self._max_sessions = session_timeout, max_sessions
-        self.lessons, self.queue = lessons, ProgramQueue(concurrency)
+        self.queue = ProgramQueue(concurrency)
         self._numbers: dict[str, int] = {}
         self._sessions: list[PageSession] = []  # The one that was used last is the last.
         self._temporary = tempfile.TemporaryDirectory(prefix="page-", dir=process_folder())
@@ -182,8 +177,6 @@ class SessionRegistry:
             self._close(session)
         for stored in await asyncio.to_thread(self._history.conversations, client_id):
             await asyncio.to_thread(self._history.delete, client_id, stored.session_id)
-        if self.lessons is not None:
-            await self.lessons.forget(client_id)
         return ""
 
     def number(self, client_id: str) -> int:

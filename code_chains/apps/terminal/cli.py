@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -247,7 +247,7 @@ def chat(
 @click.option(
     "--lessons",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder with lessons, at which learners work on the page; -m answers their questions.",
+    help="A folder with lessons, which the page has instead; -m answers questions about exercises, none is asked without.",
 )
 @approve_option
 @chains_options
@@ -264,7 +264,7 @@ def serve(
     approve: bool,
     **options: Any,
 ) -> None:
-    """Open a page to ask, watch programs, edit and run them again.
+    """Open a page to ask and to see programs run, or one of lessons.
 
     A budget applies to all questions together. Conversations are stored on this machine; each browser finds its own.
 
@@ -274,13 +274,22 @@ def serve(
         raise click.BadParameter("must be at least 1", param_hint="--concurrency")
     from code_chains.apps.page import PageApprover
     from code_chains.apps.page import serve as serve_page
+    from code_chains.apps.page.address import Address
     from code_chains.apps.page.history import open_memory
     from code_chains.apps.terminal.question_log import data_folder
 
+    folder = None if no_store else data_folder() / "page"
+    served: dict[str, Any] = {
+        "address": Address(host, port, token, allowed_hosts),
+        "concurrency": concurrency,
+    }
+    served |= {"open_browser": not no_open, "folder": folder}
+    if lessons is not None:
+        _serve_lessons(lessons, options["models"][:1], options["base_url"], **served)
+        return
     # A class would wait for second attempts at endless loops, which nobody asked for.
     source = click.get_current_context().get_parameter_source("max_attempts")
     options |= {"repeat_limits": source is not ParameterSource.DEFAULT, "max_sessions": _MAX_CONVERSATIONS}
-    folder = None if no_store else data_folder() / "page"
     addresses = options["network"]
     # Visitors have not opened these addresses: whoever asks has to consent before programs connect.
     asks = approve or addresses
@@ -288,37 +297,20 @@ def serve(
     with (
         open_memory(folder) as memory,
         create_chains(approve=approver, conversation_memory=memory, **options) as chains,
-        _opened_lessons(lessons, folder, options["models"][:1], options["base_url"]) as shelf,
     ):
-        serve_page(
-            chains,
-            host=host,
-            port=port,
-            token=token,
-            allowed_hosts=allowed_hosts,
-            concurrency=concurrency,
-            open_browser=not no_open,
-            folder=folder,
-            lessons=shelf,
-        )
+        serve_page(chains, **served)
 
 
-@contextmanager
-def _opened_lessons(
-    lessons: Path | None, folder: Path | None, models: Sequence[str], base_url: str | None
-) -> Iterator[Any]:
-    """Yield the lessons in a folder, or None without one."""
-    if lessons is None:
-        yield None
-        return
+def _serve_lessons(lessons: Path, models: Sequence[str], base_url: str | None, **served: Any) -> None:
+    """Serve the lessons in a folder; nobody asks a model there but for hints."""
+    from code_chains.apps.page.lesson_server import serve_lessons
     from code_chains.apps.page.lessons import LessonShelf
     from code_chains.lessons.progress import open_store
     from code_chains.models import resolve_model
 
     tutors = [resolve_model(model, base_url=base_url) for model in models]
-    with ExitStack() as stack:
-        kept = stack.enter_context(open_store(folder))
-        yield stack.enter_context(closing(LessonShelf(lessons, kept, *tutors)))
+    with open_store(served["folder"]) as kept, closing(LessonShelf(lessons, kept, *tutors)) as shelf:
+        serve_lessons(shelf, **served)
 
 
 @cli.command()

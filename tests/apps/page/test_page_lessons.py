@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.apps.page.test_page_accessibility import findings
-from tests.support.page_browser import SLOW_CONNECTION, needs_browser, page_of, server_address
+from tests.support.page_browser import SLOW_CONNECTION, needs_browser, page_of, running_server, server_address
 
 pytestmark = needs_browser
 LESSON = """---
@@ -252,9 +254,28 @@ def test_a_learner_chooses_and_explains(profile: BrowserContext, address: str) -
         press(page, "Submit")
         expect(page.locator(".told")).to_contain_text("Right.")
         press(page, "Next step")
-        page.get_by_label("Your answer").fill("The condition stays true.")
+        page.get_by_role("textbox", name="Your answer").fill("The condition stays true.")
         press(page, "Submit")
         expect(page.locator(".told")).to_contain_text("Your answer is kept for your teacher to read.")
         page.reload()
         page.get_by_role("button", name="2. Why?").click()
-        expect(page.get_by_label("Your answer")).to_have_value("The condition stays true.")
+        expect(page.get_by_role("textbox", name="Your answer")).to_have_value("The condition stays true.")
+
+
+def test_a_teacher_sees_which_test_fails_most_while_the_class_works(
+    profile: BrowserContext, tmp_path: Path
+) -> None:
+    (tmp_path / "first.md").write_text(LESSON)
+    with running_server(f"--lessons={tmp_path}") as (server, address), page_of(profile, address) as page:
+        assert server.stderr is not None
+        teacher = re.findall(r"http\S+", server.stderr.readline())[0]
+        page.get_by_role("link", name="First steps").click()
+        with page_of(profile, teacher) as view:
+            expect(view.get_by_role("row", name="Double a number 0 0 0")).to_be_visible()
+            write(page, "def double(n): return 8")
+            press(page, "Submit")
+            expect(
+                view.get_by_role("row", name="Double a number 1 0 1 Doubles a negative number. (1)")
+            ).to_be_visible()
+        with page_of(profile, teacher.replace("k=", "k=x")) as other:
+            expect(other.locator("body")).to_contain_text("Open the address of the class")

@@ -14,8 +14,9 @@ from code_chains import create_code_chain
 from code_chains.apps.page.app import Page
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome, EntryProgress
 from code_chains.apps.page.guard import Guard
+from code_chains.apps.page.hosting import MAX_PAGES
 from code_chains.apps.page.registry import SessionRegistry
-from code_chains.apps.page.server import _MAX_PAGES, create_app
+from code_chains.apps.page.server import create_app
 from code_chains.apps.page.uploads import MAX_UPLOAD_BYTES
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 
@@ -60,13 +61,13 @@ def test_a_session_beyond_the_limit_is_refused_and_others_keep_their_pages(brows
 def test_pages_without_a_connection_do_not_accumulate(
     browser: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_chains.apps.page.server._CONNECT_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("code_chains.apps.page.hosting.CONNECT_TIMEOUT_S", 0.0)
     routes = len(app.routes)
-    for _ in range(_MAX_PAGES + 40):
+    for _ in range(MAX_PAGES + 40):
         browser.get("/")
     gc.collect()
     pages = sum(type(instance) is Page for instance in gc.get_objects())
-    assert (pages <= _MAX_PAGES + 1, len(app.routes) - routes) == (True, 0)
+    assert (pages <= MAX_PAGES + 1, len(app.routes) - routes) == (True, 0)
 
 
 def test_a_file_is_uploaded_to_its_session(browser: TestClient, sessions: SessionRegistry) -> None:

@@ -80,7 +80,7 @@ def test_the_announcement_is_the_answer_or_the_error() -> None:
 
 # -- untrusted output --------------------------------------------------------------------------------------------------
 
-PLAIN_TAG = r"</?(p|pre|code|table|thead|tbody|tr|th|td|a)>"
+PLAIN_TAG = r"</?(p|pre|code|table|thead|tbody|tr|th|td|a|span)>"
 LINK_TO_THE_WEB = r'<a href="https://[^"]*" target="_blank" rel="noopener noreferrer nofollow">'
 
 
@@ -156,3 +156,8 @@ def test_scripts_from_elsewhere_are_found_in_time_that_the_length_bounds() -> No
     start = time.process_time()
     assert not needs_network(b"<script " * (2 << 20))
     assert time.process_time() - start < 1
+
+
+def test_of_a_link_that_does_not_lead_to_the_web_the_text_is_left() -> None:
+    html = render_markdown("See [orders.csv](orders.csv) and [this](javascript:alert(1)).")
+    assert html == "<p>See <span>orders.csv</span> and <span>this</span>.</p>\n"
