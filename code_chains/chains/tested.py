@@ -22,7 +22,7 @@ _MAX_LOST = 10
 """Tests that may end their runs; each costs a run of all that are left."""
 
 
-Reason = Literal["endless", "ended", "waited"]
+Reason = Literal["endless", "ended", "waited", "output_limit", "memory"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class LostTest:
     Attributes:
         key: Its line and name, by which it is skipped.
         result: How it ended.
-        reason: The program spent the processor time of a test (`endless`) or ended itself (`ended`), or the test met the
-            limit of wall time (`waited`), which may be the fault of a busy machine.
+        reason: The program spent the processor time of a test (`endless`), met a limit (`output_limit`, `memory`) or ended
+            itself (`ended`), or the test met the limit of wall time (`waited`), which may be the fault of a busy machine.
     """
 
     key: str
@@ -99,7 +99,8 @@ def _lost_test(program: Execution, tests: Execution) -> LostTest | None:
     elif program.status == "timeout":
         said, reason = f"{place} did not end: {program.summary}", "endless"
     else:
-        said, reason = f"{place} ended the program: {program.summary}", "ended"
+        said = f"{place} ended the program: {program.summary}"
+        reason = program.status if program.status in ("output_limit", "memory") else "ended"
     result = TestResult(
         ended.name, "error" if ended.waited else "fail", said, test_code=ended.test_code, line=ended.line
     )

@@ -97,12 +97,18 @@ class LessonCheck:
             if verdict.status == "plausible":
                 yield Finding(solution.line, "warning", verdict.reason.split("\n")[0])
             elif verdict.status != "verified":
-                yield Finding(
-                    solution.line, "error", f"the solution is not accepted: {_flat(verdict.reason)}"
-                )
+                reason = _flat(self._why(step, solution.code, verdict))
+                yield Finding(solution.line, "error", f"the solution is not accepted: {reason}")
                 return
         if step.tests:
             yield from self._mutants(step, solution, step.tests)
+
+    def _why(self, step: Step, code: str, verdict: Verdict) -> str:
+        """Return why a solution is not accepted, for the teacher: of a broken test what is broken."""
+        if verdict.status != "unverified" or step.tests is None:
+            return verdict.reason
+        submission = Submission(self._lesson, step, code, tuple(self._accepted))
+        return run_tests(self._executor, submission, step.tests).verdict.reason or verdict.reason
 
     def _mutants(self, step: Step, solution: Block, tests: Expected) -> Iterator[Finding]:
         prints = OUTPUT in names_in(tests.expectations.tests) or bool(tests.expectations.runs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, get_type_hints
@@ -23,6 +24,7 @@ from code_chains.lessons.texts import texts_in
 from code_chains.state import CodeState, Problem, TestResult, Verdict
 
 _MAX_CHARS, _MAX_ERRORS = 100_000, 10
+_QUOTED = re.compile(r"'(\w+)'")
 _STATUS = {"verified": "pass", "plausible": "pass", "failed": "fail", "unverified": "error"}
 
 
@@ -116,6 +118,10 @@ class GradeChain(StreamingChain):
                 )
                 return
         problems = yield from self._check(submission, config)
+        undefined = map(_QUOTED.search, (problem.message for problem in problems if _is_of_names(problem)))
+        if number := submission.missing_step(match[1] for match in undefined if match):
+            yield self._neutral(texts.first.format(step=number), problems)
+            return
         if errors := (
             yield RunFunction(partial(_hindering, code=code), problems, config, inline=is_brief(code))
         ):
@@ -127,9 +133,6 @@ class GradeChain(StreamingChain):
         expected = step.tests if self.against == "tests" else step.examples
         if expected is None:
             yield self._neutral(texts.no_tests, problems)
-            return
-        if number := submission.missing_step:
-            yield self._neutral(texts.first.format(step=number), problems)
             return
         tested = yield RunFunction(lambda _: run_tests(self.executor, submission, expected), None, config)
         alone = None
@@ -196,12 +199,17 @@ class GradeChain(StreamingChain):
 
 def _hindering(problems: Sequence[Problem], code: str) -> list[Problem]:
     """Return the problems with which nothing can be tested; tests reach functions, where a model's program need not."""
-    is_of_names = [problem.check == names_defined.__name__ for problem in problems]
-    is_counted = any(is_of_names) and not defines_dynamically(code)
-    pairs = zip(problems, is_of_names, strict=True)
+    is_counted = any(map(_is_of_names, problems)) and not defines_dynamically(code)
     return [
-        problem for problem, is_of_name in pairs if problem.severity == "error" or (is_of_name and is_counted)
+        problem
+        for problem in problems
+        if problem.severity == "error" or (is_counted and _is_of_names(problem))
     ]
+
+
+def _is_of_names(problem: Problem) -> bool:
+    """Return whether a name is not defined."""
+    return problem.check == names_defined.__name__
 
 
 def submission_of(lesson: Lesson, values: State) -> Submission:

@@ -131,7 +131,7 @@ class _Reader:
     def __init__(self, text: str, path: Path | None) -> None:
         self._text, self._path = text, path
         self._problems = list[tuple[int, str]]()
-        self._is_released = False
+        self._is_released, self._language = False, "en"
         self._programs = list[str]()
         """The setups and solutions so far."""
 
@@ -144,6 +144,7 @@ class _Reader:
             self._problem(1, "there is no front matter: begin with ---, `title: …` and ---")
         values = self._front_matter(front)
         self._is_released = bool(values.get("is_released"))
+        self._language = str(values.get("language", "en"))
         # Invariant: lines stay those of the file.
         lines = self._text.split("\n")
         body = "\n" * skipped + "\n".join(lines[skipped:])
@@ -302,7 +303,9 @@ class _Reader:
         ]
         solution = self._programs if blocks["solution"] else ()
         rules = one["rules"]
-        checks, worth = (rules and self._attempt(rules.line, lambda: read_rules(rules.code))) or ((), None)
+        checks, worth = (
+            rules and self._attempt(rules.line, lambda: read_rules(rules.code, self._language))
+        ) or ((), None)
         return Step(
             number,
             draft.title,

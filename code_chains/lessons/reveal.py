@@ -84,10 +84,15 @@ class Feedback:
 
     def _ending(self, program: Execution) -> str:
         """Return how a program ended, if it did not run to its end."""
-        if self.tested.is_endless:
-            return self.texts.endless.format(seconds=self.submission.lesson.limits.seconds)
-        if self.tested.has_ended:
-            return self.texts.ended
+        endings: dict[str, str] = {
+            "endless": self.texts.endless.format(seconds=self.submission.lesson.limits.seconds),
+            "output_limit": self.texts.output,
+            "memory": self.texts.memory,
+            "ended": self.texts.ended,
+        }
+        for reason in (*self.tested.lost, program.status):
+            if reason in endings:
+                return endings[reason]
         if program.ok:
             return ""
         if program.status == "timeout" or (self.alone and self.alone.status == "timeout"):

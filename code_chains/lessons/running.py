@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from code_chains.analysis.parsing import names_in, parse
 from code_chains.analysis.replies.extraction import extract_code
 from code_chains.analysis.replies.syntax import top_level_names
-from code_chains.chains.tested import TestRun, testing, verdict_of_runs
+from code_chains.chains.tested import Reason, TestRun, testing, verdict_of_runs
 from code_chains.conversations.scripts import extract_futures
 from code_chains.executors.base import Executor
 from code_chains.executors.guest import comparing
@@ -26,8 +27,8 @@ from code_chains.verification.expectations.oracles import OUTPUT
 _TRIES = 2
 _CPU_SHARE = 0.9
 """Of the limit of time; whoever spends less of it before the limit of wall time may have been held up by others."""
-_PASTED = ("```", "~~~", ">>>", "%", "!", "\ufeff")
-"""What a program begins with that was copied from a page, a session, a notebook or a file."""
+_PASTED = re.compile(r"^\ufeff?[ \t]*(?:```|~~~|>>>|%|!|In \[)|\ufeff", re.MULTILINE)
+"""What a program has that was copied from a page, a session, a notebook or a file."""
 _PROMPT = re.compile("\x0e(.*?)\x0f", re.DOTALL)
 # What earlier steps print or read is not part of this one, and what they import is not imported for it.
 _BEFORE = """\
@@ -59,7 +60,7 @@ with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
 
 def program_of(text: str) -> str:
     """Return the program that a learner typed or pasted: without fences, prompts, magics and a byte order mark around it."""
-    is_pasted = text.lstrip().startswith(_PASTED) and parse(text) is None
+    is_pasted = _PASTED.search(text) is not None and parse(text) is None
     return (extract_code(text) if is_pasted else "") or text
 
 
@@ -114,11 +115,14 @@ class Submission:
         """The names that it finds defined."""
         return sorted({name for code in (*self.setups, *self.accepted) for name in top_level_names(code)})
 
-    @property
-    def missing_step(self) -> int:
-        """The number of the earlier step on whose solution the tests build, and which is not solved; 0 if there is none."""
+    def missing_step(self, undefined: Iterable[str] = ()) -> int:
+        """Return the number of the earlier step that is not solved, and whose solution is needed; 0 if there is none.
+
+        Args:
+            undefined: Names that the program uses and does not define; those of the tests are looked up as well.
+        """
         expected = self.step.tests or self.step.examples
-        needed = set(free_names(expected.expectations.tests)) if expected else set[str]()
+        needed = {*(free_names(expected.expectations.tests) if expected else ()), *undefined}
         needed -= {*self.known_names, *top_level_names(self.code), *self.given_names}
         for step in self.lesson.steps[: self.step.number - 1]:
             if step.solution and step.form == "program" and needed & top_level_names(step.solution.code):
@@ -144,15 +148,13 @@ class Tested:
         verdict: The verdict, which names inputs and expected values: no learner may see it as it is.
         program: The run of the program in which it was tested; None if there was none.
         is_machine_slow: Whether the tests themselves were too slow, and not the program.
-        is_endless: Whether a test took all its processor time.
-        has_ended: Whether a test ended the program.
+        lost: Why tests ended their run, of those that did.
     """
 
     verdict: Verdict
     program: Execution | None = None
     is_machine_slow: bool = False
-    is_endless: bool = False
-    has_ended: bool = False
+    lost: frozenset[Reason] = frozenset()
 
     @property
     def passed(self) -> int:
@@ -248,14 +250,13 @@ def _tested(run: TestRun) -> Tested:
     """Return how a program did in its tests."""
     ran, tests, verdict = run.program, run.tests, run.verdict
     if run.lost:
-        reasons = {test.reason for test in run.lost}
+        reasons = frozenset(test.reason for test in run.lost)
         is_slow = verdict.status == "unverified" and "waited" in reasons
         return Tested(
             verdict,
             None if is_slow else ran,
             is_machine_slow=is_slow,
-            is_endless="endless" in reasons,
-            has_ended="ended" in reasons,
+            lost=reasons,
         )
     # A program that takes too long is stopped itself; one whose tests are stopped only waited for them, or they for it. Both
     # are if the tests still import what they need.

@@ -23,6 +23,8 @@ class Texts(NamedTuple):
         crashed: The program ended with an `{error}`.
         ended: The program ended while it was tested.
         endless: It took longer than `{seconds}`.
+        output: It printed more than is allowed.
+        memory: It needed more memory than is allowed.
         slow: The machine was too slow.
         uncounted: No attempt was counted.
         line: A `{line}` of the program.
@@ -37,6 +39,12 @@ class Texts(NamedTuple):
         gap_wrong: The `{lines}` with gaps that are filled wrongly.
         kept: An explanation waits for the teacher.
         criteria: A model finds `{count}` of `{total}` criteria met.
+        required: A rule requires `{what}`.
+        forbidden: A rule forbids `{what}`.
+        loop: What a rule calls so; a keyword of Python's stands for itself.
+        function: The same.
+        comprehension: The same.
+        recursion: The same.
     """
 
     empty: str
@@ -51,6 +59,8 @@ class Texts(NamedTuple):
     crashed: str
     ended: str
     endless: str
+    output: str
+    memory: str
     slow: str
     uncounted: str
     line: str
@@ -65,6 +75,12 @@ class Texts(NamedTuple):
     gap_wrong: str
     kept: str
     criteria: str
+    required: str
+    forbidden: str
+    loop: str
+    function: str
+    comprehension: str
+    recursion: str
 
 
 def texts_in(language: str) -> Texts:

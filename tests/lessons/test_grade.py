@@ -11,6 +11,7 @@ import pytest
 from code_chains import CodeChainsError, SandboxExecutor
 from code_chains.errors import ConfigurationError
 from code_chains.lessons import GradeChain, Lesson, read_lesson
+from code_chains.lessons.rules import read_rules
 from code_chains.state import Execution
 from code_chains.testing import ScriptedExecutor
 
@@ -526,3 +527,57 @@ def test_a_function_that_python_has_as_well_must_be_the_learners(sandbox: Sandbo
 def test_a_function_of_the_learners_may_be_called_as_one_of_pythons(sandbox: SandboxExecutor) -> None:
     code = "def own(n): return n * own(n - 1) if n else 1\nfactorial = own"
     assert grade(sandbox, code, lesson(FACTORIAL))["verdict"].status == "verified"
+
+
+PASTED = [
+    "Here is my program:\n```python\n{code}\n```\nIt works!",
+    "In [1]: def total(numbers):\n   ...:     return sum(numbers)\n",
+]
+
+
+@pytest.mark.parametrize("pasted", PASTED)
+def test_a_program_between_what_was_pasted_with_it_is_found(pasted: str, sandbox: SandboxExecutor) -> None:
+    assert grade(sandbox, pasted.replace("{code}", RIGHT))["results"]["status"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("    while True: print('x' * 1000)", "prints more than is allowed"),
+        ("    while True: pass", "takes longer than"),
+    ],
+)
+def test_a_function_that_meets_a_limit_is_told_which(body: str, said: str, sandbox: SandboxExecutor) -> None:
+    assert said in grade(sandbox, f"def total(numbers):\n{body}")["verdict"].reason
+
+
+def test_whoever_uses_what_an_earlier_step_makes_is_told_to_solve_that_one_first(
+    sandbox: SandboxExecutor,
+) -> None:
+    first = "## Helper\n\n```python tests\nassert helper() == 1\n```\n\n```python solution\ndef helper(): return 1\n```\n"
+    of = lesson(first + TOTAL)
+    outcome = grade(sandbox, "def total(numbers):\n    return helper()", of, step=2)
+    assert outcome["verdict"].reason.startswith("This exercise builds on step 1. Solve that one first.")
+    assert not outcome["results"]["gradable"]
+
+
+RECURSIVE = {
+    "by its name": "def f(n): return n and f(n - 1)",
+    "by way of another": "def f(n): return n and g(n - 1)\ndef g(n): return f(n)",
+    "as a lambda": "f = lambda n: n and f(n - 1)",
+    "as a method": "class A:\n    def f(self, n): return n and self.f(n - 1)",
+}
+
+
+@pytest.mark.parametrize("code", RECURSIVE.values(), ids=RECURSIVE)
+def test_each_form_of_recursion_is_one(code: str) -> None:
+    checks, _ = read_rules("require: [recursion]", "en")
+    assert [problem.message for check in checks for problem in check(code)] == []
+    missing = [problem.message for check in checks for problem in check("def f(n): return n")]
+    assert missing == ["use recursion (a function that calls itself) here"]
+
+
+def test_rules_are_said_in_the_language_of_the_lesson() -> None:
+    checks, _ = read_rules("forbid: [while, loop]", "es")
+    said = [problem.message for check in checks for problem in check("while x: pass")]
+    assert said == ["`while` no se puede usar aquí", "un bucle no se puede usar aquí"]
