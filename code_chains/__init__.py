@@ -13,5 +13,7 @@ __getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)
 
 def load_ipython_extension(shell: Any) -> None:
     """Register `%%code_chain` and `%%lesson`; called by `%load_ext code_chains`."""
-    shell.register_magics(import_module(f"{__name__}.apps.notebook").CodeChainMagics(shell))
+    notebook = import_module(f"{__name__}.apps.notebook")
+    shell.register_magics(notebook.CodeChainMagics(shell))
     shell.register_magics(import_module(f"{__name__}.apps.lesson_magic").LessonMagics(shell))
+    shell.input_transformers_cleanup.append(notebook.keep_questions)

@@ -114,6 +114,18 @@ class StageDisplay(BaseCallbackHandler):
             self._handle.update(Pretty(f"{STAGE_LABELS[kwargs['name']]} …"))
 
 
+_QUESTION = re.compile(r"%(code_chain|lesson)[ \t]+(\S.*\?)\s*")
+
+
+def keep_questions(lines: list[str]) -> list[str]:
+    """Return the lines of a cell with calls for questions of magics: IPython takes `?` at the end of a line for help."""
+    asked = (_QUESTION.fullmatch(line) for line in lines)
+    return [
+        f"get_ipython().run_line_magic({match[1]!r}, {match[2]!r})\n" if match else line
+        for match, line in zip(asked, lines, strict=True)
+    ]
+
+
 @magics_class
 class CodeChainMagics(Magics):
     """The magic `%%code_chain`: stages, program, output, figures and answer are displayed below the cell as they arrive."""

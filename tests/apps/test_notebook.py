@@ -62,6 +62,8 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "number + 0.5",
         "%%code_chain\nwrite it",
         "%code_chain --help",
+        "%code_chain -s asked what is it?",
+        "%code_chain?",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     NotebookClient(notebook, timeout=100, kernel_name="python3").execute(
@@ -118,6 +120,13 @@ def test_help_lists_the_options(notebook: Any) -> None:
     assert all(
         option in text for option in ("Usage: %%code_chain", "--base-url", "--judge", "--budget", "--seconds")
     )
+
+
+@pytest.mark.kernel_sandbox
+def test_a_question_mark_at_the_end_of_a_line_asks_and_does_not_show_help(notebook: Any) -> None:
+    assert "It is **well**" in str(outputs(notebook, 11))
+    assert "Usage" not in str(notebook.cells[11].outputs)
+    assert notebook.cells[12].outputs == []  # Help on the magic is shown beside the cells.
 
 
 @pytest.mark.smoke
