@@ -16,11 +16,11 @@ def describe_error(error: Exception) -> str:
     from langchain_core.exceptions import LangChainException  # Heavy, and the command line starts without it.
 
     # Cut first so that no provider's megabytes are searched, and again last so that no secret is cut in half.
-    message = printable(str(error)[:_MAX_ERROR_CHARS])
+    message = printable(str(error), _MAX_ERROR_CHARS)
     if isinstance(error, CodeChainsError):
         return message
     if explained := explain_provider_error(error):
-        return printable(" ".join(explained[:_MAX_ERROR_CHARS].split()))[:700]
+        return printable(" ".join(explained[:_MAX_ERROR_CHARS].split()), 700)
     if is_broken_reply(error):
         said = " ".join(message.split())[:200].rstrip(".")
         return f"The reply of the model's server is broken ({type(error).__name__}: {said}). Try again later."

@@ -168,15 +168,15 @@ def _result(number: int, example: Example, run: Execution) -> TestResult:
     name, printed, expected = str(example), run.stdout, example.output or ""
     given = f"With the {name.split(' prints ')[0]}"
     if not run.ok:
-        return TestResult(name, "fail", f"{given} the run ended: {run.summary}", line=number)
+        message = f"{given} the run ended: {run.summary}"
+        return TestResult(name, "fail", message, line=number, seconds=run.duration)
     if comparing.same_output(printed, expected, example.compare, example.tolerance):
-        return TestResult(name, "pass", output=printed[:_MAX_TEXT], line=number)
+        return TestResult(name, "pass", output=printed[:_MAX_TEXT], line=number, seconds=run.duration)
     hint = comparing.beside(printed, expected) if example.compare == "lines" else ""
     hint = hint or comparing.difference(printed, expected)
     message = f"{given} it printed {printed[:200]!r}, expected {expected[:200]!r}"
-    return TestResult(
-        name, "fail", f"{message}: {hint}" if hint else message, printed[:_MAX_TEXT], line=number
-    )
+    told = f"{message}: {hint}" if hint else message
+    return TestResult(name, "fail", told, printed[:_MAX_TEXT], line=number, seconds=run.duration)
 
 
 def _verified(expectations: Expectations, ended: str = "") -> Verdict:

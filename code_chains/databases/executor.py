@@ -187,7 +187,7 @@ class DatabaseExecutor(QueryExecutor):
             return ErrorReport("Timeout", f"It did not end within {self.limits.seconds:g} seconds.")
         if error.status == "refused":
             return ErrorReport("Refused", f"Nothing was run: {error}. Only read, with SELECT or WITH.")
-        return ErrorReport(error.kind, printable(str(error))[:MAX_MESSAGE_CHARS])
+        return ErrorReport(error.kind, printable(str(error), MAX_MESSAGE_CHARS))
 
     def _dicts(self, sql: str) -> list[dict[str, Any]]:
         """Return the rows of a query for a program.
@@ -313,4 +313,4 @@ def _reason(outcome: dict[str, Any] | Execution) -> str:
         return outcome.summary
     if "refused" in outcome:
         return f"Nothing was run: {outcome['refused']} is not allowed. Only read, with SELECT or WITH."
-    return printable(str(outcome["error"]["message"]))[:MAX_MESSAGE_CHARS]
+    return printable(str(outcome["error"]["message"]), MAX_MESSAGE_CHARS)

@@ -45,7 +45,7 @@ class ToolCallError(Exception):
     """
 
     def __init__(self, message: str, status: CallStatus = "error") -> None:
-        super().__init__(printable(" ".join(message.split()))[:_MAX_MESSAGE_CHARS])
+        super().__init__(printable(" ".join(message[: 2 * _MAX_MESSAGE_CHARS].split()), _MAX_MESSAGE_CHARS))
         self.status = status
 
 

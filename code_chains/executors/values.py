@@ -68,7 +68,7 @@ def unpack_untrusted(data: bytes) -> Any:
     try:
         packed = parse(data)
         if isinstance(packed, dict) and REFUSED in packed:
-            raise LookupError(printable(str(packed[REFUSED])[:_MAX_REASON_CHARS]))
+            raise LookupError(printable(str(packed[REFUSED]), _MAX_REASON_CHARS))
         check_packed(packed)
         return unpack(packed, no_object)
     except _UNREADABLE as error:

@@ -16,6 +16,7 @@ from code_chains.chains.validate import ValidateChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.lessons.criterion import CriterionChain
+from code_chains.lessons.expected import Expected
 from code_chains.lessons.lesson import Lesson, Reveals, Step
 from code_chains.lessons.reveal import Feedback
 from code_chains.lessons.running import Submission, Tested, program_of, run_alone, run_tests
@@ -34,7 +35,8 @@ class LessonState(CodeState):
     Attributes:
         step: The number of the step, from 1.
         accepted: The learner's programs of earlier steps that were accepted, the first one first.
-        results: The outcome in Exercism's format of test results, version 3; `gradable` says whether it counts, `points` of
+        results: The outcome in Exercism's format of test results, version 3, of which each also has `seconds` (None if it
+            ended its run) and `points`, what it is worth; `gradable` says whether it counts, `points` of
             `max_points` what it is worth; None if a teacher has still to read it.
         hints: The hints so far, the first one first.
         hint: The next one.
@@ -147,6 +149,7 @@ class GradeChain(StreamingChain):
             is_gradable=not feedback.is_neutral,
             points=share * step.points,
             step=step,
+            expected=expected,
         )
 
     def _ask(self, step: Step, config: Config) -> Ask | None:
@@ -184,12 +187,13 @@ class GradeChain(StreamingChain):
         is_gradable: bool,
         points: float | None = 0.0,
         step: Step | None = None,
+        expected: Expected | None = None,
     ) -> State:
         results = {
             "version": 3,
             "status": ("pass" if points is None else _STATUS[verdict.status]) if is_gradable else "error",
             "message": verdict.reason,
-            "tests": list(map(_as_json, verdict.tests)),
+            "tests": [_as_json(result, expected) for result in verdict.tests],
             "gradable": is_gradable,
             "points": points if is_gradable else 0.0,
             "max_points": step.points if step else 0.0,
@@ -228,9 +232,11 @@ def submission_of(lesson: Lesson, values: State) -> Submission:
     return Submission(lesson, step, code, tuple(map(program_of, accepted)))
 
 
-def _as_json(result: TestResult) -> dict[str, Any]:
-    names = ("name", "status", "message", "output", "test_code")
-    return {name: getattr(result, name) for name in names}
+def _as_json(result: TestResult, expected: Expected | None) -> dict[str, Any]:
+    """Return the result of a test in Exercism's format, with its time and what it is worth among those of its step."""
+    names = ("name", "status", "message", "output", "test_code", "seconds")
+    worth = expected.note(result).points if expected else 0.0
+    return {**{name: getattr(result, name) for name in names}, "points": worth}
 
 
 __all__ = ["GradeChain", "LessonState", "Tested", "submission_of"]

@@ -126,7 +126,7 @@ class Feedback:
         if self.reveals == "input and expected":
             code, output = result.test_code, _plain(result.output)
             return replace(result, name=name, message=message, test_code=code, output=output)
-        return TestResult(name, result.status, message, line=result.line)
+        return TestResult(name, result.status, message, line=result.line, seconds=result.seconds)
 
     def _message(self, name: str, note: Note, result: TestResult) -> str:
         if result.status == "error":

@@ -314,4 +314,4 @@ def _described(error: Exception) -> str:
     message = " ".join(str(error)[:10_000].split())
     if token := get_token():
         message = message.replace(token, "[secret]")
-    return f"{type(error).__name__}: {printable(message)[:300].rstrip('. ')}"
+    return f"{type(error).__name__}: {printable(message, 300).rstrip('. ')}"

@@ -62,6 +62,7 @@ class TestResult(Record):
         output: What the program printed in it, at most 500 characters.
         test_code: Its source; empty for examples.
         line: Its line in the tests, or the number of the example, from 1.
+        seconds: Wall-clock seconds that it took; None if it ended its run, or nothing told.
     """
 
     __test__ = False  # It is not itself a test of pytest.
@@ -72,6 +73,7 @@ class TestResult(Record):
     output: str = ""
     test_code: str = ""
     line: int = 0
+    seconds: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ _NAMED = re.compile(
 """A value that is given to such a name: in quotes, or a word with a digit in it. Each part is bounded, so that no text takes
 more than linear time."""
 _QUOTE = re.compile(r"[bfru]{0,2}(\"\"\"|'''|\"|')", re.IGNORECASE)
+_MARGIN = 1000
+"""Characters behind the end of a message that are read, so that a secret across it is recognised."""
 _SECRET_NAMES = re.compile(r"(?i)key|secret|token|passw|credential")
 
 
@@ -67,13 +69,20 @@ def strip_control_chars(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def printable(message: str) -> str:
+def printable(message: str, max_chars: int = 20_000) -> str:
     """Make an error or another message safe to print: without control characters, and without what looks like a secret.
+
+    Invariant: a message is cut before it is read, as a program or another machine may have written it, and an expression
+    lets no other thread run.
 
     Programs, outputs and answers go through `strip_control_chars` alone: a person who approves a program must
     see all of it, and a question may ask for a password.
+
+    Args:
+        message: The message.
+        max_chars: Its length at most.
     """
-    return without_secrets(strip_control_chars(message))
+    return without_secrets(strip_control_chars(message[: max_chars + _MARGIN]))[:max_chars]
 
 
 def escape_invisible(document: str) -> str:

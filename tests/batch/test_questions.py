@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas
+import pyarrow
+import pyarrow.parquet
 import pytest
 from langsmith.utils import get_env_var
 from openpyxl import load_workbook
@@ -507,8 +509,9 @@ HEAD = b'<row r="1"><c r="A1" t="inlineStr"><is><t>query</t></is></c></row>'
         (HEAD.replace(b"query", b"other"), "no column query"),
         (HEAD + b"<row/>" * 9_000_000, "expands to more than"),
         (HEAD + b"<row/>" * 2_100_000, "more than 2,000,000 elements"),
+        (b'<!DOCTYPE x [<!ENTITY a "aaaa">]>' + HEAD, "declares a document type"),
     ],
-    ids=["far cells", "no questions", "many bytes", "many rows"],
+    ids=["far cells", "no questions", "many bytes", "many rows", "entities"],
 )
 def test_a_workbook_takes_no_memory_for_cells_that_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sheet: bytes, reason: str
@@ -530,6 +533,23 @@ def test_a_parquet_file_of_values_that_are_repeated_is_counted_first(
     assert [question.query for question in read_questions(path)] == ["What is 1 + 1?"] * 1000
     monkeypatch.setattr(questions, "_MAX_VALUES", 999)
     with pytest.raises(InputError, match="more than 999 values"):
+        list(read_questions(path))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pyarrow.array([b"x" * 2000] * 200_000, pyarrow.binary(2000)),
+        pyarrow.array([None] * 1_000_000, pyarrow.struct([("a", pyarrow.int32())])),
+        pyarrow.array([[]] * 1_000_000, pyarrow.list_(pyarrow.int32())),
+    ],
+    ids=["fixed bytes", "structures", "lists"],
+)
+def test_what_the_values_of_a_parquet_file_become_is_counted_first(tmp_path: Path, column: Any) -> None:
+    path = tmp_path / "q.parquet"
+    query = pyarrow.array(["x"] * len(column))
+    pyarrow.parquet.write_table(pyarrow.table({"query": query, "other": column}), path)
+    with pytest.raises(InputError, match="values take more than"):
         list(read_questions(path))
 
 

@@ -128,3 +128,10 @@ def test_no_secret_is_cut_in_half_by_the_limit_of_a_message(monkeypatch: pytest.
 
     for length in range(600, 660):
         assert secret[:20] not in describe_error(RefusedError(f"{'x ' * (length // 2)}{secret}"))
+
+
+def test_a_message_is_cut_before_it_is_read() -> None:
+    start = time.process_time()
+    assert len(printable("-eyJ" * 250_000, 1000)) == 1000
+    assert time.process_time() - start < 0.5
+    assert "eyJ" not in printable(f"{'x ' * 45}eyJ{'a' * 40}.{'b' * 40}.c", 100)

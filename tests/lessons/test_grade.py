@@ -491,7 +491,10 @@ async def test_it_is_a_chain_like_all_others(sandbox: SandboxExecutor) -> None:
     outcome = await chain.ainvoke({"code": RIGHT})
     assert outcome["verdict"].status == "verified"
     assert {"code", "step", "accepted"} == set(chain.get_input_schema().model_fields)
-    assert sum(chain.stream({"code": RIGHT}), {})["results"] == outcome["results"]  # type: ignore[call-overload]
+    streamed = sum(chain.stream({"code": RIGHT}), {})["results"]  # type: ignore[call-overload]
+    for test in (*streamed["tests"], *outcome["results"]["tests"]):
+        assert test.pop("seconds") < 2
+    assert streamed == outcome["results"]
 
 
 @pytest.mark.parametrize("state", [{"step": 9}, {"step": 0}, {"accepted": "x"}, {"code": b"x"}])
@@ -581,3 +584,15 @@ def test_rules_are_said_in_the_language_of_the_lesson() -> None:
     checks, _ = read_rules("forbid: [while, loop]", "es")
     said = [problem.message for check in checks for problem in check("while x: pass")]
     assert said == ["`while` no se puede usar aquí", "un bucle no se puede usar aquí"]
+
+
+def test_each_test_has_its_time_and_what_it_is_worth(sandbox: SandboxExecutor) -> None:
+    tests = "# Waits.\n# points: 3\nassert total([1]) == 1\n\n# Never ends.\nassert total([]) == 0\n"
+    of = lesson(f"## Total\n\n```python tests\n{tests}```\n", front="limits: {seconds: 1}")
+    code = (
+        "import time\ndef total(numbers):\n    while not numbers: pass\n    time.sleep(0.2)\n    return 1\n"
+    )
+    results = grade(sandbox, code, of)["results"]
+    first, second = results["tests"]
+    assert (first["points"], first["seconds"] > 0.2, second["seconds"]) == (3, True, None)
+    assert (results["points"], results["max_points"]) == (3, 4)

@@ -21,7 +21,8 @@ def has_table(html: bytes) -> bool:
 
 def label_of(table: bytes) -> str:
     """Return what the link to a table says."""
-    is_long = sum(1 for _ in _rows(table)) > MAX_CSV_ROWS + 1  # With the names of the columns.
+    rows = itertools.islice(_rows(table), MAX_CSV_ROWS + 2)  # With the names of the columns.
+    is_long = sum(1 for _ in rows) > MAX_CSV_ROWS + 1
     return f"Download the first {MAX_CSV_ROWS:,} rows as CSV" if is_long else "Download as CSV"
 
 

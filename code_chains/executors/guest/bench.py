@@ -19,6 +19,7 @@ import tempfile
 import unittest
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from time import monotonic  # Bound here: a test may patch the module.
 from types import TracebackType
 from typing import Any
 
@@ -192,7 +193,7 @@ class Bench(Comparisons):
         """
         self._channel.refused, self._looked_at_nothing = "", False
         printed, streams = len(self._channel.printed), (sys.stdout, sys.stderr)
-        before = self.state
+        before, started = self.state, monotonic()
         note = {"name": name, "line": line, "test_code": source, "status": "pass"}
         try:
             self._channel.begin()
@@ -213,7 +214,7 @@ class Bench(Comparisons):
         finally:
             sys.stdout, sys.stderr = streams
         if note["status"] != "pass" or not ends:
-            self._add(note, printed)
+            self._add({**note, "seconds": round(monotonic() - started, 3)}, printed)
         if note["status"] != "pass" and ends:
             self.finish(())
 

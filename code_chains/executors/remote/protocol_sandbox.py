@@ -220,7 +220,7 @@ class ProtocolSandbox:
 
     def _refuse(self, response: Any) -> NoReturn:
         """Raise for a probe that was not run."""
-        text = printable(response.output.strip()[:MAX_SHOWN_CHARS])
+        text = printable(response.output.strip(), MAX_SHOWN_CHARS)
         if response.exit_code in (NOT_RUNNABLE, NOT_FOUND, TOO_OLD):
             raise ExecutorError(f"{self.name} has no python3 that it can run, or one older than 3.11. {text}")
         message = f"{self.name} did not run the probe (exit code {response.exit_code}). {text}"

@@ -123,7 +123,7 @@ class Request:
             return self._answer.get("done")
         name, said = self._answer["failed"], self._answer.get("message")
         message = (
-            printable(said[:_MAX_MESSAGE_CHARS]) if isinstance(said, str) else "The server gave no reason."
+            printable(said, _MAX_MESSAGE_CHARS) if isinstance(said, str) else "The server gave no reason."
         )
         if name in _FAILURES:
             raise getattr(errors, name)(message)
@@ -195,7 +195,7 @@ class Connection:
         finally:
             self.forget(greeting)
         said = hello.get("guidance") if isinstance(hello, dict) else ""
-        self.guidance: str = printable(said[:MAX_GUIDANCE_CHARS]) if isinstance(said, str) else ""
+        self.guidance: str = printable(said, MAX_GUIDANCE_CHARS) if isinstance(said, str) else ""
 
     @property
     def is_alive(self) -> bool:

@@ -147,9 +147,9 @@ def _claimed(isolation: Any) -> Isolation | None:
     if isolation is None:
         return None
     level = cast(Level, isolation["level"] if isolation["level"] in get_args(Level) else "none")
-    layers = [printable(str(layer))[:_MAX_NAME_CHARS] for layer in isolation["layers"][:_MAX_LAYERS]]
+    layers = [printable(str(layer), _MAX_NAME_CHARS) for layer in isolation["layers"][:_MAX_LAYERS]]
     probed = {name: isolation[name] is True for name in PROBED}
-    launcher = printable(str(isolation["launcher"]))[:_MAX_NAME_CHARS]
+    launcher = printable(str(isolation["launcher"]), _MAX_NAME_CHARS)
     return Isolation(level, f"{launcher} (as claimed)", **probed, layers=tuple(layers))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _OPEN = "____"
 """A gap as a learner sees it."""
 _GAP = re.compile(r"\{\{([^{}\n]{0,200})\}\}")
-_MAX_WAYS, _MAX_CHARS = 200, 20_000
+_MAX_WAYS, _MAX_LINE_CHARS, _MAX_CHARS = 200, 500, 20_000
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,10 @@ class Gaps(Task):
             raise InputError(f"a text with gaps has at most {_MAX_CHARS:,} characters")
         if not (_GAP.search(code) or (is_released and _OPEN in code)):
             raise InputError("there is no gap: write each as {{answer}}")
-        if any(prod(map(len, _answers(line))) > _MAX_WAYS for line in code.splitlines()):
-            raise InputError(f"a line can be filled in more than {_MAX_WAYS} ways")
+        for line in filter(_GAP.search, code.splitlines()):
+            if prod(map(len, _answers(line))) > _MAX_WAYS or len(line) > _MAX_LINE_CHARS:
+                limits = f"{_MAX_WAYS} ways to fill it and {_MAX_LINE_CHARS} characters"
+                raise InputError(f"a line with gaps has at most {limits}")
         return cls(language, code, not is_released)
 
     @staticmethod
@@ -88,7 +90,8 @@ class Gaps(Task):
 
     def _is_right(self, line: str, template: str) -> bool:
         parts = _tokens if self.language == "python" else _words
-        return parts(line) in map(parts, _filled(template))
+        filled = parts(line)
+        return any(filled == parts(way) for way in _filled(template))
 
     def is_told(self, hint: str) -> bool:
         """Return whether a hint has a line with its gaps filled."""
