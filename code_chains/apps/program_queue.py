@@ -49,7 +49,12 @@ class ProgramQueue:
         self._slow_until: dict[str, float] = {}
 
     def limit(
-        self, operation: Operation[T], *, learner: str, on_position: Callable[[int], None]
+        self,
+        operation: Operation[T],
+        *,
+        learner: str,
+        on_position: Callable[[int], None],
+        met_limit: Callable[[T], bool] = lambda outcome: getattr(outcome, "status", "") == "timeout",
     ) -> Operation[T]:
         """Run an operation in a slot.
 
@@ -57,6 +62,7 @@ class ProgramQueue:
             operation: The run of a program.
             learner: Whose it is.
             on_position: Called with the position in the queue, from 1, whenever it changes, and with 0 at its end.
+            met_limit: Whether a program met its limit of time, by what the operation returns.
         """
         request, has_ended = _Request(learner, on_position), False
         self._waiting.append(request)
@@ -65,7 +71,7 @@ class ProgramQueue:
             if not request.ticket.done():
                 yield Ticket(request.ticket, math.inf)
             outcome = yield from operation
-            has_ended = getattr(outcome, "status", "") != "timeout"
+            has_ended = not met_limit(outcome)
             return outcome
         finally:
             self._end(request, is_slow=not has_ended and time.monotonic() - request.started > _LONG_S)

@@ -36,7 +36,8 @@ class LessonState(CodeState):
         step: The number of the step, from 1.
         accepted: The learner's programs of earlier steps that were accepted, the first one first.
         results: The outcome in Exercism's format of test results, version 3, of which each also has `seconds` (None if it
-            ended its run) and `points`, what it is worth; `gradable` says whether it counts, `points` of
+            ended its run) and `points`, what it is worth; `gradable` says whether it counts, `met_limit`
+            whether the program met its limit of time, `points` of
             `max_points` what it is worth; None if a teacher has still to read it.
         hints: The hints so far, the first one first.
         hint: The next one.
@@ -150,6 +151,7 @@ class GradeChain(StreamingChain):
             points=share * step.points,
             step=step,
             expected=expected,
+            met_limit=tested.met_limit,
         )
 
     def _ask(self, step: Step, config: Config) -> Ask | None:
@@ -188,6 +190,7 @@ class GradeChain(StreamingChain):
         points: float | None = 0.0,
         step: Step | None = None,
         expected: Expected | None = None,
+        met_limit: bool = False,
     ) -> State:
         results = {
             "version": 3,
@@ -197,6 +200,7 @@ class GradeChain(StreamingChain):
             "gradable": is_gradable,
             "points": points if is_gradable else 0.0,
             "max_points": step.points if step else 0.0,
+            "met_limit": met_limit,
         }
         return {"problems": problems, "verdict": verdict, "results": results}
 

@@ -162,6 +162,11 @@ class Tested:
         return sum(result.status == "pass" for result in self.verdict.tests)
 
     @property
+    def met_limit(self) -> bool:
+        """Whether the program met its limit of time, in a test or by itself."""
+        return "endless" in self.lost or (self.program is not None and self.program.status == "timeout")
+
+    @property
     def ok(self) -> bool:
         """Whether all tests passed."""
         return self.verdict.status in ("verified", "plausible")

@@ -28,6 +28,7 @@ class LearnerWork:
         step: Where the learner is.
         reason: What the learner was told of the last submission at this step.
         has_lost_state: Whether the last run found nothing of those before it, as their session had ended.
+        met_limit: Whether the program met its limit of time when it was last run, checked or submitted.
     """
 
     def __init__(self, lesson: Lesson, executor: Executor, progress: Progress, hints: Hints) -> None:
@@ -40,6 +41,7 @@ class LearnerWork:
         self._session: Session | None = None
         self.reason: str = ""
         self.has_lost_state: bool = False
+        self.met_limit: bool = False
         self.step: Step = progress.next_step() or lesson.steps[0]
 
     @property
@@ -81,7 +83,9 @@ class LearnerWork:
             self._session = self.executor.session()
             accepted = tuple(self.progress.accepted(self.step))
             self._session.run(Submission(self.lesson, self.step, "", accepted).before or "0")
-        return self._session.run(program_of(self.code), files=self.lesson.files, stdin=stdin)
+        run = self._session.run(program_of(self.code), files=self.lesson.files, stdin=stdin)
+        self.met_limit = run.status == "timeout"
+        return run
 
     def undo(self) -> None:
         """Take back the effects of the last run.
@@ -104,7 +108,9 @@ class LearnerWork:
         """
         if self.step.examples is None:
             raise InputError("This step has no examples. Run your program, or submit it.")
-        verdict: Verdict = self._check.invoke(self._state)["verdict"]
+        outcome = self._check.invoke(self._state)
+        self.met_limit = outcome["results"]["met_limit"]
+        verdict: Verdict = outcome["verdict"]
         return verdict
 
     def submit(self) -> bool:
@@ -117,6 +123,7 @@ class LearnerWork:
             raise InputError("There is nothing to submit at this step. Go on to the next one.")
         state = self._state
         outcome = self._grade.invoke(state)
+        self.met_limit = outcome["results"]["met_limit"]
         status, counts = outcome["results"]["status"], outcome["results"]["gradable"]
         failed = [test["name"] for test in outcome["results"].get("tests", ()) if test["status"] != "pass"]
         self.progress.add(

@@ -64,7 +64,10 @@ class Desk:
             operation = blocking(action)
             if runs_program:
                 operation = self._queue.limit(
-                    operation, learner=self._client_id, on_position=partial(setattr, self, "position")
+                    operation,
+                    learner=self._client_id,
+                    on_position=partial(setattr, self, "position"),
+                    met_limit=lambda _: self.work.met_limit,
                 )
             return await adrive(operation)
         except SessionError:

@@ -65,3 +65,16 @@ async def test_learners_share_nothing_and_one_who_lost_a_session_is_told(shelf: 
     await shelf.forget("ann")
     assert shelf.desk("ann", "first", queue).work.code != "print(x)"
     assert shelf.desk("bob", "first", queue).work.code == "x = 1"
+
+
+@pytest.mark.slow
+async def test_whoever_submits_endless_loops_waits_for_others_from_then_on(shelf: LessonShelf) -> None:
+    queue, (lesson,) = ProgramQueue(4), shelf.lessons()
+    for learner, code in (
+        ("ann", "def double(number): return 0"),
+        ("ben", "def double(number):\n    while True: pass\n"),
+    ):
+        desk = shelf.desk(learner, lesson.name, queue)
+        desk.work.write(code)
+        await desk.perform(desk.work.submit)
+    assert list(queue._slow_until) == ["ben"]
