@@ -10,7 +10,7 @@ from typing import Any, Literal
 from code_chains.assembly.code_chain import CodeChain
 from code_chains.batch.questions import Question
 from code_chains.callbacks.budget import Budget
-from code_chains.callbacks.provider_errors import is_broken_reply, retry_after, status_of
+from code_chains.callbacks.provider_errors import is_broken_reply, is_out_of_credit, retry_after, status_of
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import BudgetError, CodeChainsError, ConfigurationError, IsolationError
 from code_chains.state import BUDGET_STOPS, StopReason, Usage, as_json, from_json
@@ -122,7 +122,7 @@ def _failure_of(error: Exception) -> Failure:
     if isinstance(error, CodeChainsError):
         return "passing" if error.is_retryable and not isinstance(error, BudgetError) else "question"
     status = status_of(error)
-    if status in _HOPELESS_STATUS:
+    if status in _HOPELESS_STATUS or is_out_of_credit(error):
         return "hopeless"
     return "passing" if status in _PASSING_STATUS or is_broken_reply(error) else "question"
 

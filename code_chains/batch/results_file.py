@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -40,6 +40,7 @@ class _Line:
         length: Its bytes, with the end of the line.
         digest: The checksum of its question; empty if that has none.
         is_unanswered: Whether its verdict is `failed`.
+        has_met_limit: Whether that is so as its program met a limit, which may be the fault of a busy machine.
         folder: The folder of its artifacts; empty if it has none.
     """
 
@@ -47,13 +48,18 @@ class _Line:
     length: int
     digest: str
     is_unanswered: bool
+    has_met_limit: bool
     folder: str
 
     @classmethod
     def of(cls, record: Mapping[str, Any], start: int, length: int) -> _Line:
         """Return where a record is."""
-        status = (record["computed"].get("verdict") or {}).get("status")
-        return cls(start, length, str(record["given"]["digest"]), status == "failed", folder_of(record))
+        computed = record["computed"]
+        is_unanswered = (computed.get("verdict") or {}).get("status") == "failed"
+        ended = str((computed.get("execution") or {}).get("status", "ok"))
+        has_met_limit = is_unanswered and ended not in ("ok", "error", "refused")
+        digest = str(record["given"]["digest"])
+        return cls(start, length, digest, is_unanswered, has_met_limit, folder_of(record))
 
 
 class ResultsFile:
@@ -357,9 +363,16 @@ class ResultsFile:
             f"{self.path} cannot be written: {error}.{kept if self._lines else ''}", is_retryable=True
         )
 
-    def forget_failures(self, *, abandoned: bool = False) -> None:
-        """Forget the failures of earlier runs, whose questions are asked again; abandoned ones only if these are, too."""
-        lost = set() if abandoned else self.abandoned
+    def forget_failures(self, again: Sequence[str] = ()) -> None:
+        """Forget the failures of earlier runs, whose questions are asked again.
+
+        Args:
+            again: `abandoned` forgets abandoned questions, too, and `limits` what has no answer as a program met a limit.
+        """
+        if "limits" in again:
+            for key in [key for key, line in self._lines.items() if line.has_met_limit]:
+                self._blank(key, self._lines[key])
+        lost = set() if "abandoned" in again else self.abandoned
         self._failed = {key: record for key, record in self._failed.items() if key in lost}
         self.write_failures()
 

@@ -169,7 +169,8 @@ def map_questions(
         rate: How much is asked a minute.
         max_errors: The number of questions that may fail, or below 1 their share. Whatever it is, a run ends after a few
             failures that no question would be spared, such as a wrong key.
-        again: `"abandoned"` asks questions again that were abandoned.
+        again: `"abandoned"` asks questions again that were abandoned, and `"limits"` those that have no answer as a program
+            met a limit, such as that of time.
         allowed_failures: How many dead workers a question survives, as in Dask: one more, and it runs alone; if that
             fails as well, it is abandoned. It applies to the whole scheduler; a `Client` keeps the setting of its own.
 
@@ -194,7 +195,7 @@ def map_questions(
     if results_file is not None:
         if not results_file.is_bound:
             results_file.bind(run_of(chain))
-        results_file.forget_failures(abandoned="abandoned" in again)
+        results_file.forget_failures(again)
     jobs = _jobs(questions, results_file)
 
     def answers() -> Iterator[Answer]:

@@ -20,6 +20,8 @@ _REMEDIES = {
 }
 _BROKEN = (JSONDecodeError, LookupError, TypeError, AttributeError)
 _MODELS = "langchain_core.language_models"
+_NO_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
+_SAID = ("insufficient_quota", "credit balance is too low")
 _ENDPOINTS = ("/chat/completions", "/responses", "/messages", "/api/chat")
 
 
@@ -59,6 +61,13 @@ def is_broken_reply(error: BaseException) -> bool:
     """Return whether a model failed over the reply of its provider: it was no completion, such as HTML, or one cut short."""
     frames = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
     return isinstance(error, _BROKEN) and any(name.startswith(_MODELS) for name in frames)
+
+
+def is_out_of_credit(error: BaseException) -> bool:
+    """Return whether a provider refuses requests until its bill is paid; some say so with the status of a rate limit."""
+    if not isinstance(getattr(error, "status_code", None), int):
+        return False
+    return getattr(error, "code", None) in _NO_CREDIT or any(said in str(error).lower() for said in _SAID)
 
 
 def retry_after(error: BaseException) -> float:

@@ -238,3 +238,21 @@ def test_what_is_sent_to_a_worker_arrives_as_it_was(tmp_path: Path, frames: Any)
     assert (question.inputs["files"], missing) == ({"a": here, "c": b"3"}, [str(gone)])
     assert question.inputs["variables"]["f"].equals(frame)
     assert question.inputs["variables"]["d"] == {1: (2, b"x")}
+
+
+class NoCreditError(Exception):
+    """The error of a provider that waits for its bill to be paid, with the status of a rate limit."""
+
+    status_code, code = 429, "insufficient_quota"
+
+
+def test_a_provider_without_credit_is_not_waited_for() -> None:
+    asked = list[str]()
+
+    def reply(text: str) -> str:
+        asked.append(text)
+        raise NoCreditError("You exceeded your current quota.")
+
+    with chain_that(reply) as chain, pytest.raises(TooManyErrorsError, match="exceeded your current quota"):
+        list(map_questions(chain, QUESTIONS, concurrency=4))
+    assert len(asked) < 10

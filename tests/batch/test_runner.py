@@ -17,14 +17,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from code_chains import Budget, CodeChain, Limits, SandboxExecutor, create_code_chain
+from code_chains import Budget, CodeChain, Limits, Repair, SandboxExecutor, create_code_chain
 from code_chains.apps.terminal import batch_progress
 from code_chains.apps.terminal.cli import cli
 from code_chains.batch.records import Answer
-from code_chains.batch.results_file import ResultsFile
+from code_chains.batch.results_file import ResultsFile, read_records
 from code_chains.batch.runner import map_questions
 from code_chains.batch.warm_up import warm_up
 from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
+from code_chains.state import Execution
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 from tests.conftest import ROOT, OpenAI, soon
 
@@ -129,6 +130,25 @@ def test_questions_in_the_results_file_are_skipped(chain: CodeChain, tmp_path: P
     with ResultsFile(path, resume=True) as results_file:
         second = list(map_questions(chain, questions_up_to(5), results_file=results_file))
     assert (len(first), sorted(answer.question.query for answer in second)) == (3, questions_up_to(5)[3:])
+
+
+def test_what_met_a_limit_is_asked_again_if_that_is_asked_for(tmp_path: Path) -> None:
+    path, runs = tmp_path / "answers.jsonl", list[str]()
+
+    def run(code: str) -> Execution:
+        runs.append(code)
+        return Execution("timeout" if len(runs) == 1 else "ok", stdout="1\n")
+
+    model = ScriptedModel(lambda messages: "print(1)")
+    with create_code_chain(model, executor=ScriptedExecutor(run), interpret=False, solve=Repair(1)) as chain:
+        for again, count in (((), 2), ((), 2), (("limits",), 3), (("limits",), 3)):
+            with ResultsFile(path, resume=path.exists()) as results_file:
+                list(
+                    map_questions(chain, ["a?", "b?"], results_file=results_file, again=again, concurrency=1)
+                )
+            assert len(runs) == count
+    ends = [record["computed"]["execution"]["status"] for record, _ in read_records(path)]
+    assert sorted(ends) == ["ok", "ok"]
 
 
 def test_an_interrupted_run_saves_its_failures(sandbox: SandboxExecutor, tmp_path: Path) -> None:
@@ -387,7 +407,7 @@ def test_an_unreachable_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 CLIENT = """
 import sys
 from code_chains.batch.runner import map_questions
-from code_chains.batch.results_file import ResultsFile
+from code_chains.batch.results_file import ResultsFile, read_records
 with ResultsFile(sys.argv[2], resume=True) as results_file:
     questions = [f"Double {{n}} ?" for n in range(50)]
     for answer in map_questions({factory!r}, questions, cluster=sys.argv[1], results_file=results_file):

@@ -47,7 +47,12 @@ _OPTIONS = (
         type=click.FloatRange(0),
         help="End the run if more questions fail: a number, or a share such as 0.1.",
     ),
-    click.option("--again", type=click.Choice(["abandoned"]), help="Ask abandoned questions again."),
+    click.option(
+        "--again",
+        multiple=True,
+        type=click.Choice(["abandoned", "limits"]),
+        help="Ask again what was abandoned, or what has no answer as a program met a limit; repeatable.",
+    ),
     click.option(
         "--anew", is_flag=True, help="Keep an existing results file under another name, and ask everything."
     ),
@@ -71,7 +76,7 @@ def batch_options(command: _Command) -> _Command:
 
 def batch_arguments(
     *, cluster: str | None, concurrency: int | None, retries: int, rates: tuple[str, ...], max_errors: float | None,
-    again: str | None,
+    again: tuple[str, ...],
 ) -> dict[str, Any]:  # fmt: skip
     """Return the arguments of `map_questions` that the options describe."""
     from code_chains.batch.pace import Rate
@@ -82,7 +87,7 @@ def batch_arguments(
         "retries": retries,
         "rate": Rate.parse(*rates),
         "max_errors": max_errors,
-        "again": (again,) if again else (),
+        "again": again,
     }
 
 
