@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import hashlib
 import json
 import logging
 import os
@@ -201,7 +202,10 @@ class CachedChain(EnclosingChain):
             (data,) = self.store.mget([key])
             if data is None:
                 return None
-            note = parse_json(data)
+            checksum, _, entry = data.partition(b"\n")
+            if checksum != _checksum(key, entry):
+                raise ValueError("an entry was changed after it was written")
+            note = parse_json(entry)
             if self.ttl is not None and time.time() - float(note["made"]) > self.ttl:
                 return None
             return from_json(note["outputs"])
@@ -225,7 +229,8 @@ class CachedChain(EnclosingChain):
                 return
             flight.outputs = data
             note = json.dumps({"made": time.time(), "outputs": data}, ensure_ascii=False)
-            self.store.mset([(flight.key, note.encode("utf-8", "surrogatepass"))])
+            entry = note.encode("utf-8", "surrogatepass")
+            self.store.mset([(flight.key, _checksum(flight.key, entry) + b"\n" + entry)])
         except Exception as error:
             _log.warning("An answer could not be cached: %s", error)
 
@@ -310,3 +315,8 @@ def _is_in_key(name: str) -> bool:
 def _normalized(query: str) -> str:
     """Normalize what cannot change the meaning of a question."""
     return unicodedata.normalize("NFC", query.replace("\r\n", "\n")).strip()
+
+
+def _checksum(key: str, entry: bytes) -> bytes:
+    """Return the checksum of an entry under its key, by which damage is told from an answer."""
+    return hashlib.sha256(key.encode() + b"\n" + entry).hexdigest().encode()

@@ -606,6 +606,22 @@ def test_a_damaged_entry_is_a_miss(model: Counted, executor: ProcessExecutor, da
     assert not chain.invoke(QUESTION)["cached"]
 
 
+def test_an_entry_in_which_one_byte_was_changed_or_that_is_anothers_is_a_miss(
+    model: Counted, executor: ProcessExecutor
+) -> None:
+    store = InMemoryByteStore()
+    chain = chain_of(model, executor, store)
+    chain.invoke(QUESTION)
+    ((key, entry),) = store.store.items()
+    for place in range(0, len(entry), len(entry) // 20):
+        store.mset([(key, entry[:place] + bytes([entry[place] ^ 1]) + entry[place + 1 :])])
+        assert not chain.invoke(QUESTION)["cached"]
+    chain.invoke("What is 2 + 2?")
+    (other,) = store.store.keys() - {key}
+    store.mset([(other, entry)])
+    assert not chain.invoke("What is 2 + 2?")["cached"]
+
+
 def test_a_locked_file_is_a_miss(model: Counted, executor: ProcessExecutor, tmp_path: Path) -> None:
     import sqlite3
 
