@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from code_chains.conversations.turns import is_turn_id, new_turn_id, serialize
 from code_chains.errors import InputError
 from code_chains.lessons.lesson import Lesson, Step
 from code_chains.records import Record
+from code_chains.records.printable import strip_control_chars
 from code_chains.storage.foreign import parse_json
 from code_chains.storage.sqlite import SqliteStore
 
@@ -105,7 +107,7 @@ class Progress:
     def name(self) -> str:
         """How the learner is called by a teacher; empty if the learner did not say."""
         (data,) = self._store.mget([self._key(NAMES)])
-        return (data or b"").decode("utf-8", "replace")
+        return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
 
     @property
     def label(self) -> str:
@@ -118,7 +120,7 @@ class Progress:
         Raises:
             InputError: It is too long.
         """
-        name = " ".join(name.split())
+        name = " ".join(strip_control_chars(name).split())
         if len(name) > MAX_NAME_CHARS:
             raise InputError(f"A name has at most {MAX_NAME_CHARS} characters.")
         self._store.mset([(self._key(NAMES), name.encode("utf-8", "replace"))])
@@ -210,7 +212,7 @@ class Progress:
     def _programs(self, names: Sequence[str]) -> list[str]:
         """Return the programs of events, as far as they are there."""
         entries = self._store.mget([self._key(PROGRAMS, name) for name in names]) if names else []
-        return [data.decode("utf-8", "replace") for data in entries if data is not None]
+        return [data.decode("utf-8", "replace") for data in entries if isinstance(data, bytes)]
 
     def is_done(self, step: Step) -> bool:
         """Whether a program was accepted at a step, or there is nothing to submit."""
@@ -239,6 +241,7 @@ def _hash(name: str) -> str:
 
 def _read(data: bytes | None) -> Event | None:
     try:
-        return Event.from_dict(parse_json(data or b""))
-    except (ValueError, TypeError):
+        event = Event.from_dict(parse_json(data or b""))
+        return event if event.points is None or math.isfinite(event.points) else None
+    except (ValueError, TypeError, AttributeError):  # Anybody may have written the store.
         return None

@@ -74,7 +74,9 @@ def _best(events: list[Event], step: Step) -> float | None:
     if step.task and step.task.counts_first:
         attempts = [event for event in attempts if event.counts][:1]
     points = [event.points for event in attempts]
-    return max((point or 0.0 for point in points), default=0.0) if None not in points else None
+    return (
+        max((min(point or 0.0, step.points) for point in points), default=0.0) if None not in points else None
+    )
 
 
 def _as_text(points: float | None) -> str:

@@ -532,13 +532,13 @@ def test_a_function_of_the_learners_may_be_called_as_one_of_pythons(sandbox: San
     assert grade(sandbox, code, lesson(FACTORIAL))["verdict"].status == "verified"
 
 
-PASTED = [
+AROUND = [
     "Here is my program:\n```python\n{code}\n```\nIt works!",
     "In [1]: def total(numbers):\n   ...:     return sum(numbers)\n",
 ]
 
 
-@pytest.mark.parametrize("pasted", PASTED)
+@pytest.mark.parametrize("pasted", AROUND)
 def test_a_program_between_what_was_pasted_with_it_is_found(pasted: str, sandbox: SandboxExecutor) -> None:
     assert grade(sandbox, pasted.replace("{code}", RIGHT))["results"]["status"] == "pass"
 
@@ -572,18 +572,24 @@ RECURSIVE = {
 }
 
 
+def said(rules: str, code: str, language: str = "en") -> list[str]:
+    """Return what rules say of a program."""
+    found = [problem for check in read_rules(rules, language)[0] for problem in check(code)]  # type: ignore[union-attr]
+    return [problem.message for problem in found]  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("code", RECURSIVE.values(), ids=RECURSIVE)
 def test_each_form_of_recursion_is_one(code: str) -> None:
-    checks, _ = read_rules("require: [recursion]", "en")
-    assert [problem.message for check in checks for problem in check(code)] == []
-    missing = [problem.message for check in checks for problem in check("def f(n): return n")]
-    assert missing == ["use recursion (a function that calls itself) here"]
+    rule = "require: [recursion]"
+    assert said(rule, code) == []
+    assert said(rule, "def f(n): return n") == ["use recursion (a function that calls itself) here"]
 
 
 def test_rules_are_said_in_the_language_of_the_lesson() -> None:
-    checks, _ = read_rules("forbid: [while, loop]", "es")
-    said = [problem.message for check in checks for problem in check("while x: pass")]
-    assert said == ["`while` no se puede usar aquí", "un bucle no se puede usar aquí"]
+    assert said("forbid: [while, loop]", "while x: pass", "es") == [
+        "`while` no se puede usar aquí",
+        "un bucle no se puede usar aquí",
+    ]
 
 
 def test_each_test_has_its_time_and_what_it_is_worth(sandbox: SandboxExecutor) -> None:

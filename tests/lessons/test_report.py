@@ -85,3 +85,15 @@ def test_a_learner_without_a_name_is_told_from_others_and_a_name_is_deleted(stor
     assert (ann.name, list(store.yield_keys())) == ("", [])
     with pytest.raises(InputError, match="at most 100"):
         ann.introduce("a" * 101)
+
+
+def test_what_somebody_else_wrote_into_the_store_costs_its_entry_alone(store: InMemoryByteStore) -> None:
+    ann = Progress(store, LESSON, "ann")
+    ann.introduce("\x1b[2Jann\u202e")
+    attempt(ann, "pass")
+    (key,) = (key for key in store.yield_keys() if key.startswith("lessons/"))
+    entry = store.mget([key])[0] or b""
+    for number, points in enumerate((b"NaN", b"1e308", b"1e400"), 1):
+        store.mset([(f"{key[:-1]}{number}", entry.replace(b'"points": 0.0', b'"points": ' + points))])
+    store.store[f"{key[:-1]}9"] = 7  # type: ignore[assignment]
+    assert grades(LESSON, store, "moodle")[1] == ["\ufffd[2Jann\ufffd", "1", "0"]

@@ -210,7 +210,7 @@ def test_a_hint_that_names_a_right_answer_is_withheld(hint: str, *, is_shown: bo
         ("```text choice\n- [x] a\n```", "2 to 20 answers"),
         ("```text choice\na\n```", "in each line"),
         ("```python gaps\nx = 1\n```", "there is no gap"),
-        ("```python gaps\n" + "{{a|b}}" * 9 + "\n```", "at most 200 ways"),
+        ("```python gaps\n" + "{{a|b}}" * 8 + "\n```", "at most 200 ways"),
         ("```python gaps\nx = {{1}}" + " " * 600 + "\n```", "500 characters"),
         ("```text rubric\n```", "1 to 8 lines"),
         ("```text rubric\nSay it.\n```", "lines `- …`"),
@@ -245,3 +245,31 @@ def test_results_of_all_kinds_are_json() -> None:
 def test_the_examples_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(source(CHOICE, GAPS))
     assert read_lesson(tmp_path / "a.md").exercises[1].initial.startswith("total = ____\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "filled", "is_right"),
+    [
+        ("'a'", '"a"', True),
+        ('"it\'s"', "'it\\'s'", True),
+        ("print('\"')", 'print("\'")', False),
+        ('"it\'s"', "'it\"s'", False),
+        ("\"x = 'y'\"", "'x = \"y\"'", False),
+        ("'a  b'", "'a b'", False),
+        ("rb'a  b'", "rb'a b'", False),
+        ("'''a  b", "'''a b", False),
+        ("not x", "notx", False),
+        ("a+b", "a + b", True),
+    ],
+)
+def test_of_a_filled_gap_blanks_and_quotes_are_free_and_the_content_of_texts_is_not(
+    answer: str, filled: str, *, is_right: bool
+) -> None:
+    status = grade(f"```python gaps\nx = {{{{{answer}}}}}\n```\n", f"x = {filled}")["results"]["status"]
+    assert (status == "pass") is is_right
+
+
+def test_the_ways_to_fill_all_lines_are_counted_together() -> None:
+    line = "x = {{" + "|".join(map(str, range(40))) + "}} # " + "a" * 100
+    with pytest.raises(InputError, match="in each way to fill its lines"):
+        lesson("```python gaps\n" + f"{line}\n" * 4 + "```\n")

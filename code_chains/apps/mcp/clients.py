@@ -190,7 +190,9 @@ class ConnectionWatch:
             return
         request = Request(scope)
         is_new = request.method == "POST" and _SESSION_HEADER not in request.headers
-        owner = hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()
+        # Of the token alone: `Bearer` before it may be written in any way.
+        token = request.headers.get("authorization", "").partition(" ")[2].strip()
+        owner = hashlib.sha256(token.encode()).hexdigest()
         if is_new and not self._clients.has_share(owner):
             await PlainTextResponse(_NO_SHARE, 429)(scope, receive, send)
             return

@@ -16,6 +16,7 @@ from nicegui import ui
 
 from code_chains.apps.page.app import SCRIPT, STYLE
 from code_chains.apps.page.confirmation import Confirmation
+from code_chains.apps.page.editor import Editor
 from code_chains.apps.page.elements import notify_error, quiet_button, text
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.html import listing
@@ -136,7 +137,7 @@ class LessonPage:
 
     def _show_editor(self) -> None:
         text("Your program", "p", "kicker")
-        editor = self._editor = ui.codemirror(self._work.code, language="Python", line_wrapping=True)
+        editor = self._editor = Editor(self._work.code, language="Python", line_wrapping=True)
         editor.map_key("Mod-Enter", self._action(self._run))
         keys = text(_KEYS, "p", "hint")
         self._input = ui.textarea(value=self._work.example_input)
@@ -212,7 +213,7 @@ class LessonPage:
         code = self._editor.value or ""
         with suppress(TimeoutError):  # The page is closed or has lost its connection.
             shown = await ui.run_javascript(f"readEditor(getHtmlElement({self._editor.id}))", timeout=5.0)
-            code = code if shown is None else shown
+            code = shown if isinstance(shown, str) else code
         await asyncio.to_thread(self._work.write, code)
         ui.run_javascript(f"drafts.send({json.dumps(self._key)}, {json.dumps(code)})")
 

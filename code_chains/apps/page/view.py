@@ -13,6 +13,7 @@ from nicegui import ui
 
 from code_chains.apps.answers import render_answer
 from code_chains.apps.page.approval import TIMEOUT_S, Approval
+from code_chains.apps.page.editor import Editor
 from code_chains.apps.page.elements import copy_button, quiet_button, text
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.html import listing
@@ -207,7 +208,7 @@ class TurnView:
         self._editing.set_visibility(True)
         with self._editing:
             bar = ui.element("div").classes("bar")
-            editor = ui.codemirror(
+            editor = Editor(
                 kept or program,
                 language="Python" if self._language == "python" else "SQL",
                 line_wrapping=True,

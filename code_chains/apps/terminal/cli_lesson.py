@@ -10,6 +10,7 @@ import click
 
 from code_chains.apps.terminal.cli_options import echo, handle_errors
 from code_chains.errors import InputError
+from code_chains.records.printable import strip_control_chars
 
 if TYPE_CHECKING:
     from code_chains.lessons.lesson import Step
@@ -131,7 +132,12 @@ def report(file: Path, store: Path | None, grades: str | None) -> None:
             exercises = reports.report(read_lesson(file), opened)
             rows = [list(reports.COLUMNS), *([row[name] for name in reports.COLUMNS] for row in exercises)]
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerows(map(without_formula, row) for row in rows)
+    writer.writerows([without_formula(_plain(cell)) for cell in row] for row in rows)
+
+
+def _plain(cell: object) -> object:
+    """Return a cell without what steers a terminal: learners say how they are called."""
+    return strip_control_chars(cell) if isinstance(cell, str) else cell
 
 
 def _write(file: Path, text: str, *, force: bool) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from itertools import product
 from math import prod
-from tokenize import STRING, TokenError, generate_tokens
 from typing import TYPE_CHECKING, Self
 
 from code_chains.errors import InputError
@@ -21,7 +20,9 @@ if TYPE_CHECKING:
 _OPEN = "____"
 """A gap as a learner sees it."""
 _GAP = re.compile(r"\{\{([^{}\n]{0,200})\}\}")
+_TOKEN = re.compile(r"""[A-Za-z]{0,2}(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|\w++|[^\w\s]""")
 _MAX_WAYS, _MAX_LINE_CHARS, _MAX_CHARS = 200, 500, 20_000
+"""Ways to fill a line, its characters, and those of all lines in each way."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,10 @@ class Gaps(Task):
     @classmethod
     def read(cls, language: str, code: str, *, is_released: bool) -> Self:
         """Read a text with its answers."""
-        if len(code) > _MAX_CHARS:
-            raise InputError(f"a text with gaps has at most {_MAX_CHARS:,} characters")
+        if sum(len(line) * prod(map(len, _answers(line))) for line in code.splitlines()) > _MAX_CHARS:
+            raise InputError(
+                f"a text with gaps has at most {_MAX_CHARS:,} characters, in each way to fill its lines"
+            )
         if not (_GAP.search(code) or (is_released and _OPEN in code)):
             raise InputError("there is no gap: write each as {{answer}}")
         for line in filter(_GAP.search, code.splitlines()):
@@ -127,13 +130,22 @@ def _fits(line: str, template: str) -> bool:
 
 
 def _tokens(line: str) -> list[str]:
-    """Return what a line of a program is made of, whatever its blanks and quotes."""
+    """Return what a line of a program is made of, whatever its blanks and the quotes around its texts.
+
+    Invariant: the content of a text counts as it is. A line in which a text begins or ends is compared as a whole.
+    """
+    tokens = _TOKEN.findall(line)
+    return [line.strip()] if {"'", '"'} & {*tokens} else [*map(_unquoted, tokens)]
+
+
+def _unquoted(token: str) -> str:
+    """Return a text by its value, and anything else as it is; a formatted text is compared with its quotes."""
+    if token[-1] not in "'\"":
+        return token
     try:
-        tokens = [*generate_tokens(StringIO(line.strip()).readline)]
-    except (TokenError, SyntaxError):
-        return line.split()
-    texts = (token.string.replace('"', "'") if token.type == STRING else token.string for token in tokens)
-    return [text for text in texts if text.strip()]
+        return repr(ast.literal_eval(token))
+    except (ValueError, SyntaxError):
+        return token
 
 
 def _words(line: str) -> list[str]:
