@@ -627,6 +627,8 @@ async def test_each_token_has_its_share_of_sessions() -> None:
             return [(await client.post("/", headers=headers)).status_code for _ in range(requests)]
 
         assert await statuses("ann", 3) == [200, 200, 429]
+        shouted = await client.post("/", headers={"authorization": "BEARER  ann"})
+        assert shouted.status_code == 429
         assert await statuses("bob", 1) == [200]
         assert await statuses("ann", 1, **{"mcp-session-id": "0"}) == [200]
         await client.delete("/", headers={"mcp-session-id": "0"})
