@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, cast
 
 from code_chains.analysis.parsing import nodes, parse
 from code_chains.analysis.replies.syntax import top_level_names
@@ -19,8 +19,12 @@ from code_chains.verification.expectations import Expectations, expect
 from code_chains.verification.expectations.assertions import Assertions, free_names
 from code_chains.verification.expectations.instrumentation import SOLUTION
 
+Reveals = Literal["behaviour", "input", "input and expected"]
+"""What a learner is told of a hidden test that failed: what it is about, its input too, or also what was expected."""
+REVEALS: tuple[Reveals, ...] = ("behaviour", "input", "input and expected")
 _COMMENT = re.compile(r"\s*#\s?(.*)")
 _HINT = re.compile(r"hint:\s*", re.IGNORECASE)
+_REVEALS = re.compile(rf"reveals:\s*({'|'.join(reversed(REVEALS))})\s*", re.IGNORECASE)
 _POINTS = re.compile(r"points:\s*(\d{1,4}(?:\.\d{1,2})?)\s*", re.IGNORECASE)
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _NOTES = ("description", "hint")
@@ -38,6 +42,7 @@ class Note:
         hint: What may help whoever fails it.
         inputs: The calls that it makes, or the input that it gives, as text.
         points: What it is worth; 0 for a statement that tests nothing.
+        reveals: What a learner is told of it; None for what the lesson says.
     """
 
     first: int
@@ -46,6 +51,7 @@ class Note:
     hint: str = ""
     inputs: str = ""
     points: float = 1.0
+    reveals: Reveals | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ def _notes(source: str) -> Iterator[Note]:
     tree, lines = parse(source), source.split("\n")
     assertions = Assertions(tree or ast.Module([], []))
     description = hint = ""
-    points = 1.0
+    points, reveals = 1.0, cast("Reveals | None", None)
     for node in _cases(tree.body if tree else []):
         first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
         is_function = isinstance(node, _FUNCTIONS)
@@ -131,12 +137,16 @@ def _notes(source: str) -> Iterator[Note]:
             hint = " ".join(_HINT.sub("", line) for line in said if _HINT.match(line))
             stated = [match[1] for line in said if (match := _POINTS.fullmatch(line))]
             points = float(stated[0]) if stated else 1.0
-            notes = (_HINT.match, _POINTS.fullmatch)
+            told = [match[1].lower() for line in said if (match := _REVEALS.fullmatch(line))]
+            reveals = cast(Reveals, told[0]) if told else None
+            notes = (_HINT.match, _POINTS.fullmatch, _REVEALS.fullmatch)
             description = " ".join(line for line in said if line and not any(note(line) for note in notes))
         if isinstance(node, ast.Import | ast.ImportFrom):  # What is said above it is about the test below.
             continue
         worth = points if assertions.are_in(node) and not isinstance(node, ast.ClassDef) else 0.0
-        yield Note(first, node.end_lineno or first, description, hint, ", ".join(_calls(node)), worth)
+        yield Note(
+            first, node.end_lineno or first, description, hint, ", ".join(_calls(node)), worth, reveals
+        )
 
 
 def _cases(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -184,7 +194,9 @@ def _read_yaml(code: str, line: int) -> Expected:
 
 def _example(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an example as `expect` reads it."""
-    example = {key: value for key, value in item.items() if key not in (*_NOTES, "raises", "points")}
+    example = {
+        key: value for key, value in item.items() if key not in (*_NOTES, "raises", "points", "reveals")
+    }
     if "output" in item and not item.keys() & {"compare", "tolerance"}:
         example["compare"] = "lines"  # What learners print is the exercise, not a text about it.
     if "raises" in item:
@@ -199,7 +211,10 @@ def _note(number: int, item: Mapping[str, Any], example: str) -> Note:
     description, hint = (str(item.get(key) or "") for key in _NOTES)
     # Without what is expected.
     inputs = re.split(r" == | prints ", example, maxsplit=1)[0]
-    return Note(number, number, description, hint, inputs, read_points(item.get("points", 1)))
+    reveals = item.get("reveals")
+    if reveals not in (None, *REVEALS):
+        raise InputError(f"reveals must be one of {', '.join(map(repr, REVEALS))}, not {brief(reveals)}.")
+    return Note(number, number, description, hint, inputs, read_points(item.get("points", 1)), reveals)
 
 
 def read_points(value: Any) -> float:

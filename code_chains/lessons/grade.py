@@ -16,8 +16,8 @@ from code_chains.chains.validate import ValidateChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.lessons.criterion import CriterionChain
-from code_chains.lessons.expected import Expected
-from code_chains.lessons.lesson import Lesson, Reveals, Step
+from code_chains.lessons.expected import Expected, Reveals
+from code_chains.lessons.lesson import Lesson, Step
 from code_chains.lessons.reveal import Feedback
 from code_chains.lessons.running import Submission, Tested, program_of, run_alone, run_tests
 from code_chains.lessons.tasks.base import Ask, Graded

@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from code_chains.analysis.checks import STANDARD, Check, imports_only, resolve_checks
 from code_chains.errors import InputError
 from code_chains.executors.limits import Limits
-from code_chains.lessons.expected import Expected
+from code_chains.lessons.expected import Expected, Reveals
 from code_chains.lessons.tasks.base import Form, Task
-
-Reveals = Literal["behaviour", "input", "input and expected"]
-"""What a learner is told of a hidden test that failed: what it is about, its input too, or also what was expected."""
-REVEALS: tuple[Reveals, ...] = ("behaviour", "input", "input and expected")
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from code_chains.errors import CodeChainsError, InputError, brief
 from code_chains.executors.inputs import check_name
 from code_chains.executors.limits import Limits
 from code_chains.language import check_language
-from code_chains.lessons.expected import read_tests
-from code_chains.lessons.lesson import REVEALS, Block, Lesson, Step, Wrong
+from code_chains.lessons.expected import REVEALS, read_tests
+from code_chains.lessons.lesson import Block, Lesson, Step, Wrong
 from code_chains.lessons.rules import read_rules
 from code_chains.lessons.tasks import TASKS, Task
 from code_chains.storage import foreign

@@ -64,11 +64,11 @@ def grades(lesson: Lesson, store: BaseStore[str, bytes], system: str) -> list[li
     for progress in Progress.of_all(store, lesson):
         who = [progress.label] if system == "moodle" else [progress.label, "", progress.label, ""]
         events = progress.events()
-        rows.append([*who, *(_as_text(_best(events, step)) for step in lesson.exercises)])
+        rows.append([*who, *(_as_text(best_points(events, step)) for step in lesson.exercises)])
     return rows
 
 
-def _best(events: list[Event], step: Step) -> float | None:
+def best_points(events: list[Event], step: Step) -> float | None:
     """Return the most points of an attempt at a step, or those of the first; None if the teacher has still to read one."""
     attempts = [event for event in events if event.step == step.title and event.kind == "attempt"]
     if step.task and step.task.counts_first:

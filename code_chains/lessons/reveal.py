@@ -6,8 +6,7 @@ import builtins
 import re
 from dataclasses import dataclass, replace
 
-from code_chains.lessons.expected import Expected, Note
-from code_chains.lessons.lesson import Reveals
+from code_chains.lessons.expected import Expected, Note, Reveals
 from code_chains.lessons.running import Submission, Tested
 from code_chains.lessons.texts import Texts, texts_in
 from code_chains.records import ErrorReport, TestResult
@@ -123,10 +122,14 @@ class Feedback:
         note = self.expected.note(result)
         name = note.description or self.texts.test.format(number=number)
         message = "" if result.status == "pass" else self._message(name, note, result)
-        if self.reveals == "input and expected":
+        if self._reveals(note) == "input and expected":
             code, output = result.test_code, _plain(result.output)
             return replace(result, name=name, message=message, test_code=code, output=output)
         return TestResult(name, result.status, message, line=result.line, seconds=result.seconds)
+
+    def _reveals(self, note: Note) -> Reveals:
+        """Return what may be told of a test: what the test says, or else the lesson; examples tell everything."""
+        return self.reveals if self.reveals == "input and expected" else note.reveals or self.reveals
 
     def _message(self, name: str, note: Note, result: TestResult) -> str:
         if result.status == "error":
@@ -134,10 +137,11 @@ class Feedback:
         hint = f" {note.hint}" if note.hint else ""
         if result.message in self._missing():
             return f"{result.message}."
-        if self.reveals == "input and expected":
+        reveals = self._reveals(note)
+        if reveals == "input and expected":
             described = f"{note.description} " if note.description else ""
             return f"{described}{self._with_own_lines(_plain(result.message))}{hint}"
-        if self.reveals == "input" and note.inputs:
+        if reveals == "input" and note.inputs:
             name = self.texts.with_input.format(test=name, inputs=note.inputs)
         return f"{name}{hint}"
 

@@ -602,3 +602,17 @@ def test_each_test_has_its_time_and_what_it_is_worth(sandbox: SandboxExecutor) -
     first, second = results["tests"]
     assert (first["points"], first["seconds"] > 0.2, second["seconds"]) == (3, True, None)
     assert (results["points"], results["max_points"]) == (3, 4)
+
+
+def test_a_test_can_reveal_more_or_less_than_the_others(sandbox: SandboxExecutor) -> None:
+    tests = "# Adds one.\n# reveals: input\nassert total([4]) == 4\n\n# Adds none.\nassert total([]) == 0\n"
+    of = lesson(f"## Total\n\n```python tests\n{tests}```\n")
+    told = grade(sandbox, "def total(numbers): return 7", of)["verdict"].reason
+    assert told == "2 of 2 tests fail:\n- Adds one. (with total([4]))\n- Adds none."
+    yaml = "- {args: [[4]], expected: 4, reveals: input and expected}\n- {args: [[]], expected: 0}\n"
+    of = lesson(f"## Total\n\n```yaml tests\n{yaml}```\n\n```python starter\ndef total(numbers): pass\n```\n")
+    told = grade(sandbox, "def total(numbers): return 7", of)["verdict"].reason
+    assert "total([4])" in told
+    assert "total([])" not in told
+    with pytest.raises(CodeChainsError, match="reveals must be one of"):
+        lesson("## Total\n\n```yaml tests\n- {args: [1], expected: 1, reveals: all}\n```\n")

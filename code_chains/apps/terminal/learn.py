@@ -21,6 +21,7 @@ from code_chains.lessons.lesson import Step
 from code_chains.lessons.notebook import to_notebook
 from code_chains.lessons.progress import Progress, open_store
 from code_chains.lessons.reading import read_lesson
+from code_chains.lessons.report import best_points
 from code_chains.lessons.work import LOST_STATE, LearnerWork
 from code_chains.models import resolve_model
 from code_chains.records.printable import strip_control_chars
@@ -188,10 +189,21 @@ class Learn:
             self._show("")
             return
         steps = self._work.lesson.steps
-        self._say("\n".join(f"{step.number} {self._mark(step)} {step.title}" for step in steps))
+        self._say(
+            "\n".join(f"{step.number} {self._mark(step)} {step.title}{self._points(step)}" for step in steps)
+        )
 
     def _mark(self, step: Step) -> str:
         return "✓" if step.is_exercise and self._work.progress.is_done(step) else " "
+
+    def _points(self, step: Step) -> str:
+        """Return what the learner earned at a step, as the teacher's table has it."""
+        attempts = self._work.progress.of(step, "attempt")
+        if not attempts:
+            return ""
+        earned = best_points(attempts, step)
+        points = "to be read" if earned is None else f"{earned:g} of {step.points:g} points"
+        return f" ({points}, attempts: {len(attempts)})"
 
     def _export(self, path: str) -> None:
         if Path(path).suffix != ".ipynb":

@@ -62,7 +62,7 @@ def test_the_work_is_there_after_a_restart_and_earlier_programs_are_built_on(lea
     learn(*RIGHT, "/submit")
     shown = learn("/step", "/write", "def quadruple(n): return double(double(n))", ".", "/submit", "/step 1")
     assert "Step 2 of 2: Twice" in shown
-    assert "1 ✓ Double a number" in shown
+    assert "1 ✓ Double a number (2 of 2 points, attempts: 1)" in shown
     assert "That was the last exercise." in shown
     assert "Step 1 of 2: Double a number (done)" in shown
     assert "return number + number" in shown
