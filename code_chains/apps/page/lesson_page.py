@@ -37,9 +37,18 @@ Action = Callable[[], Awaitable[None]]
 def show_lessons(shelf: LessonShelf, lessons: Sequence[Lesson], client_id: str) -> None:
     """Show the lessons, with what a client has done of each."""
     ui.add_css(STYLE)
+    ui.add_body_html(f"<script>{SCRIPT.read_text(encoding='utf-8')}</script>")
     ui.dark_mode(None)
+    confirmation = Confirmation()
+
+    async def forget() -> None:
+        ui.run_javascript("forget()")
+
     with ui.element("div").classes("page"), ui.element("div").classes("content lessons"):
         text("Lessons", "h1")
+        message = "Delete your programs, attempts and hints of all lessons, and your name?"
+        ask = partial(confirmation.ask, message, "Forget me", forget)
+        quiet_button("Forget me on this computer", "logout", ask)
         with ui.element("ol").classes("examples"):
             for lesson in lessons:
                 progress = shelf.progress(client_id, lesson)

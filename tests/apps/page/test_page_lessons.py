@@ -279,3 +279,15 @@ def test_a_teacher_sees_which_test_fails_most_while_the_class_works(
             ).to_be_visible()
         with page_of(profile, teacher.replace("k=", "k=x")) as other:
             expect(other.locator("body")).to_contain_text("Open the address of the class")
+
+
+def test_whoever_shares_a_computer_can_be_forgotten(profile: BrowserContext, address: str) -> None:
+    with page_of(profile, f"{address}/questions") as page:
+        page.get_by_role("checkbox", name="B").click()
+        press(page, "Submit")
+        expect(page.locator(".told")).to_contain_text("Right.")
+        page.goto(address)
+        expect(page.locator("li").nth(1)).to_contain_text("1 of 2 exercises done")
+        press(page, "Forget me on this computer")
+        press(page, "Forget me")
+        expect(page.locator("li").nth(1)).to_contain_text("0 of 2 exercises done")
