@@ -543,6 +543,7 @@ def test_a_program_between_what_was_pasted_with_it_is_found(pasted: str, sandbox
     assert grade(sandbox, pasted.replace("{code}", RIGHT))["results"]["status"] == "pass"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -592,6 +593,7 @@ def test_rules_are_said_in_the_language_of_the_lesson() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_each_test_has_its_time_and_what_it_is_worth(sandbox: SandboxExecutor) -> None:
     tests = "# Waits.\n# points: 3\nassert total([1]) == 1\n\n# Never ends.\nassert total([]) == 0\n"
     of = lesson(f"## Total\n\n```python tests\n{tests}```\n", front="limits: {seconds: 1}")
