@@ -87,7 +87,10 @@ def _write_answer(path: Path) -> Callable[[str], None]:
 
 def _read_answers(path: Path) -> set[str]:
     with SqliteStore(path) as store:
-        kept = [json.loads(value or b"{}") for value in store.mget(list(store.yield_keys()))]
+        kept = [
+            json.loads((value or b"\n{}").partition(b"\n")[2])
+            for value in store.mget(list(store.yield_keys()))
+        ]
     return {str(note["outputs"]["answer"]) for note in kept}
 
 
