@@ -16,6 +16,7 @@ from langchain_core.stores import BaseStore
 from code_chains.conversations.recent_store import RecentStore
 from code_chains.conversations.turns import is_turn_id, new_turn_id, serialize
 from code_chains.errors import InputError
+from code_chains.executors.inputs import MAX_CODE_CHARS
 from code_chains.lessons.lesson import Lesson, Step
 from code_chains.records import Record
 from code_chains.records.printable import strip_control_chars
@@ -25,7 +26,6 @@ from code_chains.storage.sqlite import SqliteStore
 Kind = Literal["draft", "attempt", "hint"]
 EVENTS, PROGRAMS, NAMES = "lessons/", "programs/", "names/"
 MAX_NAME_CHARS = 100
-MAX_CODE_CHARS = 200_000
 _MAX_ATTEMPTS, _MAX_TEXT_CHARS = 100, 20_000
 """Attempts at a step that are kept until one is accepted; and the length of a hint."""
 _MAX_BYTES = 1 << 30

@@ -8,12 +8,13 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-MAX_CHARS = 200_000
+from code_chains.executors.inputs import MAX_CODE_CHARS
+
 _MAX_SECTIONS = 20_000
 
 
 class Editor(ui.codemirror):
-    """An editor whose text has at most `MAX_CHARS` characters.
+    """An editor whose text has at most `MAX_CODE_CHARS` characters.
 
     Invariant: a change set of a browser keeps no part of the text twice, so that a message cannot multiply it. Lengths that
     are negative would move back in it. A change that is none is left out.
@@ -22,7 +23,10 @@ class Editor(ui.codemirror):
     def _event_args_to_value(self, e: GenericEventArguments) -> str:
         given = e.args if isinstance(e.args, dict) else {}
         sections, inserted = given.get("sections"), given.get("inserted") or []
-        if _is_change(sections, inserted) and _added_chars(inserted) + len(self.value or "") <= MAX_CHARS:
+        if (
+            _is_change(sections, inserted)
+            and _added_chars(inserted) + len(self.value or "") <= MAX_CODE_CHARS
+        ):
             return super()._event_args_to_value(e)
         return self.value or ""
 

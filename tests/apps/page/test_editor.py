@@ -9,7 +9,8 @@ import pytest
 from nicegui import Client, ui
 from nicegui.page import page
 
-from code_chains.apps.page.editor import MAX_CHARS, Editor
+from code_chains.apps.page.editor import Editor
+from code_chains.executors.inputs import MAX_CODE_CHARS
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_what_is_typed_is_inserted(editor: Editor) -> None:
         ([True, -1], []),
         ([8], []),
         ("8", []),
-        ([8, 5], [["x" * (MAX_CHARS + 1)]]),
+        ([8, 5], [["x" * (MAX_CODE_CHARS + 1)]]),
         ([8, 5], [[5]]),
         ([0, 0] * 20_000, []),
         (None, None),
