@@ -287,6 +287,7 @@ def test_what_other_chains_call_the_question_is_told_its_name(key: str) -> None:
         answering().invoke({key: "Why?"})
 
 
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
 def test_a_chat_history_is_told_where_it_goes() -> None:
     with pytest.raises(ConfigurationError, match="RunnableWithMessageHistory"):
         answering(memory=InMemoryChatMessageHistory())
