@@ -21,6 +21,7 @@ from code_chains.assembly.question import (
     checked_inputs,
     enforcing_handlers,
     import_ahead,
+    own_prices,
     user_code_inputs,
     warm_up,
 )
@@ -206,7 +207,7 @@ class CodeChain(ConversingChain, Closing):
         return other
 
     def _answer_question(self, values: State, config: Config) -> Flow:
-        meter = UsageMeter(self.budget.prices.own if self.budget else None)
+        meter = UsageMeter(own_prices(self.budget, config))
         check = partial(
             checked_inputs,
             executor=self.executor,

@@ -80,6 +80,12 @@ def _expectations(executor: Executor | None, values: State) -> Expectations:
     return expectations
 
 
+def own_prices(budget: Budget | None, config: Config) -> dict[str, tuple[float, float]]:
+    """Return the prices that a budget, and those that listen to a run, bring."""
+    budgets = [*find_budgets(config), *([budget] if budget else [])]
+    return {name: price for each in budgets for name, price in each.prices.own.items()}
+
+
 def enforcing_handlers(
     executor: Executor | None, budget: Budget | None, config: Config
 ) -> list[BaseCallbackHandler]:

@@ -12,7 +12,6 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from code_chains.batch.records import Answer
 from code_chains.errors import ConfigurationError
-from code_chains.state import Usage
 
 MAX_COOL_DOWN_S, MAX_GUESS_S = 60.0, 20.0
 """How long all wait at most, as a provider says, and as it is guessed."""
@@ -118,11 +117,12 @@ class Pace(BaseCallbackHandler):
         if self._rate != ANY_RATE:  # Else nobody would remove it.
             self._spent.append((now, requests, tokens))
 
-    def add(self, answer: Answer) -> None:
+    def spend(self, answer: Answer) -> None:
         """Note what an answer took besides the request that was noted at its start."""
-        usage: Usage = answer.result.get("usage") or Usage()
-        tokens = usage.input_tokens + usage.output_tokens
-        self._spend(time.monotonic(), max(0, usage.model_calls - 1), tokens)
+        self._spend(time.monotonic(), max(0, answer.usage.model_calls - 1), answer.usage.tokens)
+
+    def add(self, answer: Answer) -> None:
+        """Note how a question ended."""
         self._level = 0
         self._is_proven = self._is_proven or answer.failure != "hopeless"
         self._answered += 1

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from langchain_core.runnables.config import ensure_config
+
 from code_chains.assembly.code_chain import CodeChain
+from code_chains.assembly.question import add_handlers, own_prices
 from code_chains.batch.questions import Question
-from code_chains.callbacks.budget import Budget
+from code_chains.callbacks.budget import INTEGER_LIMITS, Budget
 from code_chains.callbacks.provider_errors import is_broken_reply, is_out_of_credit, retry_after, status_of
 from code_chains.callbacks.redaction import describe_error
+from code_chains.callbacks.usage import UsageMeter
 from code_chains.errors import BudgetError, CodeChainsError, ConfigurationError, IsolationError
-from code_chains.state import BUDGET_STOPS, StopReason, Usage, as_json, from_json
+from code_chains.state import BUDGET_STOPS, Attempt, StopReason, Usage, as_json, from_json
 
 Failure = Literal["", "passing", "hopeless", "question"]
 """What failed: something that passes, such as a rate limit; what fails for every question, such as a wrong key; or this
@@ -28,7 +32,7 @@ class Answer:
 
     Attributes:
         question: The question.
-        result: The result of the chain; empty if it raised.
+        result: The result of the chain; only its `usage` if it raised.
         error: Why there is no answer; empty if there is one.
         is_lost: Whether the question was abandoned because its workers died.
         seconds: How long it took, on the machine that ran it.
@@ -52,6 +56,15 @@ class Answer:
         return self.question.id
 
     @property
+    def usage(self) -> Usage:
+        """What was spent on it, also in tries that failed."""
+        return self.result.get("usage") or Usage()
+
+    def with_earlier(self, earlier: Usage) -> Answer:
+        """Return the answer with what earlier tries have cost."""
+        return replace(self, result={**self.result, "usage": earlier + self.usage})
+
+    @property
     def ok(self) -> bool:
         """Whether there is an answer."""
         return not self.error and bool(self.result["verdict"].ok)
@@ -66,13 +79,12 @@ class Answer:
         """Return what was computed as JSON values."""
         seconds = round(self.seconds, 3)
         if self.error:
-            usage = self.result.get("usage", Usage()).to_dict()
             details = {"is_lost": self.is_lost, "limit": self.limit, "failure": self.failure}
             return {
                 "error": self.error,
                 **details,
                 "retry_after": self.retry_after,
-                "usage": usage,
+                "usage": self.usage.to_dict(),
                 "seconds": seconds,
             }
         added = {key: value for key, value in self.result.items() if key not in self.question.inputs}
@@ -91,11 +103,13 @@ class Answer:
 
 def answer_question(chain: CodeChain, question: Question, config: Any = None) -> Answer:
     """Answer a question. An exception becomes part of the answer, so that it does not affect other questions."""
-    start = time.monotonic()
+    start, config = time.monotonic(), ensure_config(config)
+    meter = UsageMeter(own_prices(chain.budget, config))
+    config["callbacks"] = add_handlers(config.get("callbacks"), [meter])
     try:
         result = chain.invoke(dict(question.inputs), config)
-    except Exception as error:
-        return failed(question, error, time.monotonic() - start)
+    except Exception as error:  # What it has spent until then is not in a result.
+        return failed(question, error, time.monotonic() - start).with_earlier(meter.usage)
     reason, seconds = result["stop_reason"], time.monotonic() - start
     if reason in BUDGET_STOPS and not result["verdict"].ok:  # Retried once the budget allows it.
         said = f"The budget is spent: {reason}."
@@ -135,24 +149,41 @@ class BudgetTracker:
     """
 
     def __init__(self, budget: Budget | None) -> None:
-        self._budget = budget
-        self._spent: dict[StopReason, float] = {"usd": 0.0, "tokens": 0.0, "model_calls": 0.0}
+        self._budget, self._spent = budget, Usage()
+        self._attempts = self._tool_calls = 0
         self._was_limit_hit = False
 
     def add(self, answer: Answer) -> None:
         """Add the cost of an answer. An answer that the budget prevented marks the budget as exhausted."""
         self._was_limit_hit |= self._budget is not None and answer.limit in self._budget.limits
-        usage: Usage = answer.result.get("usage") or Usage()
-        self._spent["usd"] += usage.usd or 0.0
-        self._spent["tokens"] += usage.input_tokens + usage.output_tokens
-        self._spent["model_calls"] += usage.model_calls
+        self._spent += answer.usage
+        attempts: Sequence[Attempt] = answer.result.get("attempts") or ()
+        self._attempts += len(attempts)
+        self._tool_calls += sum(len(attempt.tool_calls) for attempt in attempts)
 
     @property
     def is_exhausted(self) -> bool:
         """Whether a limit is reached, so that no further question may start."""
+        return self._was_limit_hit or any(left <= 0 for left in self.left.values())
+
+    @property
+    def left(self) -> dict[str, float]:
+        """What is left of each limit."""
         if self._budget is None:
-            return False
-        seconds_left, limits = self._budget.seconds_left, self._budget.limits
-        if self._was_limit_hit or (seconds_left is not None and seconds_left <= 0):
-            return True
-        return any(spent >= limits.get(name, float("inf")) for name, spent in self._spent.items())
+            return {}
+        spent: dict[str, float] = {
+            "usd": self._spent.usd or 0.0,  # Where a budget limits dollars each price is known.
+            "tokens": self._spent.tokens,
+            "model_calls": self._spent.model_calls,
+            "attempts": self._attempts,
+            "tool_calls": self._tool_calls,
+            "seconds": self._budget.limits.get("seconds", 0.0) - (self._budget.seconds_left or 0.0),
+        }
+        return {name: limit - spent.get(name, 0.0) for name, limit in self._budget.limits.items()}
+
+    def request(self) -> dict[str, Any] | None:
+        """Return what is left as JSON, for a worker that keeps to it; None without a budget."""
+        if self._budget is None:
+            return None
+        left = {name: int(left) if name in INTEGER_LIMITS else left for name, left in self.left.items()}
+        return {**left, "prices": self._budget.prices.own, "reply_tokens": self._budget.reply_tokens}

@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -28,6 +29,7 @@ from code_chains.batch.results_file import ResultsFile
 from code_chains.callbacks.budget import Budget
 from code_chains.errors import CodeChainsError, ConfigurationError, StoreError
 from code_chains.executors.limiter import available_processors
+from code_chains.state import Usage
 from code_chains.storage.fingerprint import fingerprint, settings_of
 
 _TICK_S = 0.5
@@ -51,6 +53,7 @@ class Job:
         started: When it started last.
         is_alone: Whether nothing else may run meanwhile, as workers that had it have died.
         is_sent: Whether its files travel with it, as a worker of a cluster could not read them.
+        spent: What tries that failed have cost.
     """
 
     questions: list[Question]
@@ -59,6 +62,7 @@ class Job:
     started: float = 0.0
     is_alone: bool = False
     is_sent: bool = False
+    spent: Usage = field(default_factory=Usage)
 
 
 class Workers(Protocol):
@@ -161,9 +165,9 @@ def map_questions(
         concurrency: How many questions run at once, in this process or in each worker; two per core by default, on a
             cluster one per thread.
         results_file: Where answers are written; the caller opens and closes it.
-        budget: Limits for all questions together. In this process tokens and dollars are exceeded by at most
-            one reply, and the others never; on a cluster no question starts once a limit is reached, and
-            running ones are finished.
+        budget: Limits for all questions of this call together, however often they are asked again; a run that is resumed
+            begins anew. In this process tokens and dollars are exceeded by at most one reply, and the others never; on a
+            cluster each question keeps to what was left when it started, and none starts once a limit is reached.
         retries: How often a question is asked again after a failure that passes: a rate limit, an outage, a time-out.
             All wait meanwhile, as long as the provider says or twice as long each time.
         rate: How much is asked a minute.
@@ -190,7 +194,11 @@ def map_questions(
         raise ConfigurationError(
             "chain", chain, "JSON from which workers build it: arguments of create_code_chain"
         )
-    state = RunState(Pace(rate, max_errors))
+    if budget is not None and budget.per == "question":
+        raise ConfigurationError(
+            "budget.per", budget.per, "a budget per question to the chain, as its budget"
+        )
+    state, tracker = RunState(Pace(rate, max_errors)), BudgetTracker(budget)
     spec = "" if isinstance(chain, CodeChain) else serialize_spec(chain)
     if results_file is not None:
         if not results_file.is_bound:
@@ -205,9 +213,9 @@ def map_questions(
             else:
                 from code_chains.batch.workers import ClusterWorkers
 
-                workers = ClusterWorkers(spec, cluster, concurrency, allowed_failures)
+                workers = ClusterWorkers(spec, cluster, concurrency, allowed_failures, tracker)
             stack.callback(workers.close)
-            yield from _run(workers, jobs, state, BudgetTracker(budget), retries)
+            yield from _run(workers, jobs, state, tracker, retries)
 
     return Answers(_written(answers(), results_file), state)
 
@@ -284,21 +292,28 @@ def _run(
         pause = max(0.02, min(pace.wait, _TICK_S)) if is_waiting and not state.running else _TICK_S
         for job, answers in workers.wait(pause):
             state.running.remove(job)
-            if answers is None:
+            for answer in answers or ():
+                tracker.add(answer)
+                pace.spend(answer)
+            if answers is None or _is_tried_again(job, answers, pace):
                 (suspects if job.is_alone else again).append(job)
                 continue
-            passing = next((answer for answer in answers if answer.failure == "passing"), None)
-            if passing is not None and job.may_retry:
-                job.tries += 1
-                pace.cool(passing, job.started)
-                again.append(job)
-                continue
-            for answer in answers:
-                tracker.add(answer)
+            for answer in [*answers[:-1], answers[-1].with_earlier(job.spent)]:
                 pace.add(answer)
                 yield answer
             if pace.is_hopeless:
                 raise TooManyErrorsError(_hopeless(answers[-1]))
+
+
+def _is_tried_again(job: Job, answers: list[Answer], pace: Pace) -> bool:
+    """Return whether a job failed for a reason that passes, and may be tried once more; then all wait for that."""
+    passing = next((answer for answer in answers if answer.failure == "passing"), None)
+    if passing is None or not job.may_retry:
+        return False
+    job.tries += 1
+    job.spent = sum(map(attrgetter("usage"), answers), job.spent)
+    pace.cool(passing, job.started)
+    return True
 
 
 def _is_left(state: RunState, again: deque[Job], suspects: deque[Job], jobs: Iterator[Job]) -> bool:

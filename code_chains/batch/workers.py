@@ -22,12 +22,14 @@ from code_chains._version import __version__
 from code_chains.assembly.code_chain import CodeChain
 from code_chains.assembly.specification import build_chain
 from code_chains.batch.questions import Question
-from code_chains.batch.records import Answer, failed
+from code_chains.batch.records import Answer, BudgetTracker, failed
 from code_chains.batch.runner import Job, answer_all
 from code_chains.batch.transport import pack_question, unpack_question
 from code_chains.batch.warm_up import warm_up
+from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, IsolationError, needs
+from code_chains.state import Usage
 
 with needs("cluster", "cluster", "dask"):
     import dask
@@ -55,13 +57,21 @@ class ClusterWorkers:
         cluster: A number of processes, an address, a cluster of Dask, or a client.
         concurrency: Questions at once in each worker; None for one per thread.
         allowed_failures: How many dead workers a question survives.
+        tracker: What is left of the budget.
 
     Raises:
         ExecutorError: The cluster cannot be reached.
     """
 
-    def __init__(self, spec: str, cluster: Any, concurrency: int | None, allowed_failures: int) -> None:
-        self._spec, self._concurrency = spec, concurrency
+    def __init__(
+        self,
+        spec: str,
+        cluster: Any,
+        concurrency: int | None,
+        allowed_failures: int,
+        tracker: BudgetTracker,
+    ) -> None:
+        self._spec, self._concurrency, self._tracker = spec, concurrency, tracker
         self._stack, self._run = ExitStack(), f"code_chains-{time.time_ns():x}"
         try:
             self._client = self._connect(cluster, allowed_failures)
@@ -125,7 +135,13 @@ class ClusterWorkers:
         except (CodeChainsError, OSError) as error:
             self._ended.append((job, [failed(question, error) for question in job.questions]))
             return
-        request = {"spec": self._spec, "questions": packed, "version": version(), "may_retry": job.may_retry}
+        request = {
+            "spec": self._spec,
+            "questions": packed,
+            "version": version(),
+            "may_retry": job.may_retry,
+            "budget": self._tracker.request(),
+        }
         self._number += 1
         fit = list(self._fit())
         placed = fit if len(fit) < len(self._workers) else []
@@ -193,6 +209,7 @@ class ClusterWorkers:
         error = future.exception()
         if not isinstance(error, KilledWorker):
             return [failed(question, error) for question in job.questions]
+        job.spent += Usage(estimated_calls=1)  # What the workers spent died with them.
         if job.is_alone:
             lost = "The question was abandoned, as its workers died repeatedly, also when it ran alone."
             return [
@@ -315,7 +332,8 @@ def answer_on_worker(request: str, *, secedes: bool = False) -> str:
         missing += lacking
     if missing:
         return json.dumps({"missing": missing, "worker": address})
-    answers = answer_all(chain, questions, may_retry=given["may_retry"])
+    config = {"callbacks": [Budget(**given["budget"])]} if given["budget"] else None
+    answers = answer_all(chain, questions, config, may_retry=given["may_retry"])
     return json.dumps({"answers": [answer.computed() for answer in answers]})
 
 

@@ -13,14 +13,13 @@ from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackManager
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import RunnableConfig
 
 from code_chains.callbacks.blocks import Block
 from code_chains.callbacks.runs import RunObserver
-from code_chains.callbacks.usage import ModelCall, UsageMeter
+from code_chains.callbacks.usage import ModelCall, UsageMeter, estimate_tokens
 from code_chains.errors import BudgetError, BudgetLimit, ConfigurationError, check_int
 from code_chains.records import Usage
 
@@ -110,7 +109,6 @@ class Budget(Block, UsageMeter):
         self.per, self.reply_tokens = per, int(_number("reply_tokens", reply_tokens))
         self._began: float | None = None
         self._begun_calls = self._begun_attempts = self._begun_tool_calls = 0
-        self._estimated = 0.0
         self._reservations: dict[UUID, _Reservation] = {}
         self._settled = threading.Condition(self._lock)
         suppress_callback_errors(Budget.__name__, _OnTheLoop.__name__)
@@ -222,7 +220,7 @@ class Budget(Block, UsageMeter):
                 return None
             if self._begun_calls >= self.limits.get("model_calls", float("inf")):
                 raise BudgetError("model_calls", self.limits["model_calls"])
-            input_tokens, output_tokens = _tokens(messages), call.max_tokens or self.reply_tokens
+            input_tokens, output_tokens = estimate_tokens(messages), call.max_tokens or self.reply_tokens
             if (limit := self._blocking_limit(call, input_tokens)) is not None:
                 return limit
             needs = {
@@ -230,8 +228,7 @@ class Budget(Block, UsageMeter):
                 "usd": self._cost(call, input_tokens, output_tokens),
             }
             owner = None if _in_a_loop() else threading.current_thread()
-            above = frozenset(run for run, _ in self._above(parent))
-            self._reservations[run_id] = _Reservation(needs, input_tokens, owner, above)
+            self._reservations[run_id] = _Reservation(needs, owner)
             self._begun_calls += 1
             super()._begin(run_id, parent, call, messages)
         return None
@@ -263,57 +260,21 @@ class Budget(Block, UsageMeter):
     def _used(self, name: str) -> float:
         if name == "usd":
             return self._usd or 0.0
-        return sum(sum(tokens.values()) for tokens in self._models.values()) + self._estimated
+        return sum(sum(tokens.values()) for tokens in self._models.values())
 
     def _cost(self, call: ModelCall, input_tokens: int, output_tokens: int) -> float:
         if "usd" not in self.limits:
             return 0.0
         return self.prices.cost(call.model, call.provider, input_tokens, output_tokens) or 0.0
 
-    def run_ends(self, run_id: UUID) -> None:
-        """Release what was reserved for calls of a run that has ended, even if their end was not reported."""
-        super().run_ends(run_id)
-        self._release(run_id)
-
-    def _release(self, run_id: UUID) -> None:
-        with self._settled:
-            for call in [
-                call for call, reservation in self._reservations.items() if run_id in reservation.above
-            ]:
-                del self._reservations[call]
-                self._calls_in_flight.pop(call, None)
-            self._settled.notify_all()
-
-    def _settle(self, run_id: UUID, call: ModelCall, message: AIMessage, counts: dict[str, int]) -> None:
-        reservation, usd_before = self._reservations.pop(run_id, None), self._usd
-        super()._settle(run_id, call, message, counts)
-        if reservation and not message.usage_metadata:  # It keeps no account: it is estimated.
-            output_tokens = count_tokens_approximately([message])
-            self._estimated += reservation.input_tokens + output_tokens
-            if "usd" in self.limits:
-                self._usd = (usd_before or 0.0) + self._cost(call, reservation.input_tokens, output_tokens)
+    def _end(self, run_id: UUID) -> Any:
+        self._reservations.pop(run_id, None)
         self._settled.notify_all()
+        return super()._end(run_id)
 
     def _take_back(self, run_id: UUID) -> None:
         super()._take_back(run_id)
-        if self._reservations.pop(run_id, None):
-            self._begun_calls -= 1
-        self._settled.notify_all()
-
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Settle a call that failed; input tokens count if it began to reply."""
-        super().on_llm_error(error, run_id=run_id, **kwargs)
-        with self._settled:
-            reservation = self._reservations.pop(run_id, None)
-            response = kwargs.get("response")
-            if (
-                reservation
-                and isinstance(response, LLMResult)
-                and response.generations
-                and response.generations[0]
-            ):
-                self._estimated += reservation.input_tokens
-            self._settled.notify_all()
+        self._begun_calls -= 1
 
 
 @dataclass(frozen=True)
@@ -322,15 +283,11 @@ class _Reservation:
 
     Attributes:
         needs: Tokens and dollars, at most.
-        input_tokens: Tokens of its messages.
         owner: The thread of the call, which it does not outlive; None on an event loop.
-        above: The runs that it is part of.
     """
 
     needs: Mapping[str, float]
-    input_tokens: int
     owner: threading.Thread | None
-    above: frozenset[UUID]
 
     @property
     def is_alive(self) -> bool:
@@ -418,12 +375,6 @@ def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise ConfigurationError(name, value, "a number greater than 0, or None for no limit")
     return value
-
-
-def _tokens(messages: Sequence[BaseMessage | str]) -> int:
-    return count_tokens_approximately(
-        [message if isinstance(message, BaseMessage) else ("user", message) for message in messages]
-    )
 
 
 def _in_a_loop() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from code_chains.callbacks.pricing import Prices
@@ -60,11 +62,28 @@ class ModelCall:
         )
 
 
+@dataclass(frozen=True)
+class _InFlight:
+    """What is known of a call that has begun.
+
+    Attributes:
+        call: The call.
+        stage: The stage that it is counted under.
+        messages: What the model reads.
+        above: The runs that it is part of.
+    """
+
+    call: ModelCall
+    stage: str
+    messages: Sequence[BaseMessage | str]
+    above: frozenset[UUID]
+
+
 class UsageMeter(BaseCallbackHandler, RunObserver):
     """A callback handler that adds up calls, tokens and costs of every model below the run it is attached to.
 
-    It works on any LangChain chain: `chain.invoke(…, {"callbacks": [meter]})`, then `meter.usage`. Models
-    that report no tokens are counted as calls only.
+    It works on any LangChain chain: `chain.invoke(…, {"callbacks": [meter]})`, then `meter.usage`. Tokens that nobody
+    reports are estimated, and `estimated_calls` says for how many calls.
 
     Args:
         prices: Prices of models that are not in the public list.
@@ -77,12 +96,12 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
         super().__init__()
         self.prices: Prices = Prices(prices)
         self._lock = threading.RLock()
-        self._calls = 0
+        self._calls = self._estimated_calls = 0
         self._usd: float | None = 0.0
         self._models: dict[str, dict[str, int]] = {}
         self._stages: dict[str, dict[str, int]] = {}
         self._names: dict[UUID, tuple[str, UUID | None]] = {}
-        self._calls_in_flight: dict[UUID, tuple[ModelCall, str]] = {}
+        self._calls_in_flight: dict[UUID, _InFlight] = {}
 
     @property
     def usage(self) -> Usage:
@@ -99,6 +118,7 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
                 models,
                 stages,
                 self._usd if self._usd is None else round(self._usd, 9),
+                self._estimated_calls,
             )
 
     # -- events ------------------------------------------------------------------------------------------
@@ -108,8 +128,11 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
         self._names[run_id] = (name, parent_run_id)
 
     def run_ends(self, run_id: UUID) -> None:
-        """Remove it."""
+        """Remove it. A call within it whose end nobody reported was given up, and may have been charged."""
         self._names.pop(run_id, None)
+        with self._lock:
+            for call in [call for call, flight in self._calls_in_flight.items() if run_id in flight.above]:
+                self._settle(call, AIMessage(""), is_answered=False)
 
     def on_chain_start(
         self,
@@ -165,33 +188,41 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
             if _is_cached(message):
                 self._take_back(run_id)
                 return
-            call, stage = self._calls_in_flight.pop(run_id)
             self._calls += 1
-            nothing = {"model_calls": 0, "input_tokens": 0, "output_tokens": 0}
-            counts = self._stages.setdefault(stage, nothing) if stage else {}
-            if counts:
-                counts["model_calls"] += 1
             replied = (
                 message
                 if isinstance(message, AIMessage)
                 else AIMessage(generation.text if generation else "")
             )
-            self._settle(run_id, call, replied, counts)
+            self._settle(run_id, replied, is_answered=True)
 
     def _take_back(self, run_id: UUID) -> None:
-        """Forget a call that was not paid."""
-        del self._calls_in_flight[run_id]
+        """Forget a call that was not made."""
+        self._end(run_id)
+
+    def _end(self, run_id: UUID) -> _InFlight:
+        """Return what is known of a call that is no longer in flight."""
+        return self._calls_in_flight.pop(run_id)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Handle a failed call."""
-        self._calls_in_flight.pop(run_id, None)
+        """Handle a failed call. One that broke off without a word of its provider counts as far as it went."""
+        with self._lock:
+            if run_id not in self._calls_in_flight:
+                return
+            partial = getattr(kwargs.get("response"), "generations", None)
+            if isinstance(getattr(error, "status_code", None), int) and not partial:
+                self._end(run_id)  # Providers do not charge for what they refuse.
+                return
+            generation = next(iter(next(iter(partial or []), [])), None)
+            self._settle(run_id, AIMessage(generation.text if generation else ""), is_answered=False)
 
     # -- totals ----------------------------------------------------------------------------------------------
 
     def _begin(
         self, run_id: UUID, parent: UUID | None, call: ModelCall, messages: Sequence[BaseMessage | str]
     ) -> None:
-        self._calls_in_flight[run_id] = (call, self._stage(parent))
+        above = frozenset(run for run, _ in self._above(parent))
+        self._calls_in_flight[run_id] = _InFlight(call, self._stage(parent), messages, above)
 
     def _above(self, run_id: UUID | None) -> Iterator[tuple[UUID, str]]:
         """Yield a run and the runs around it, each with its name, innermost first."""
@@ -205,22 +236,33 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
         names = [name for _, name in self._above(run_id) if name]
         return next((name for name in names if name in STAGES), names[0] if names else "")
 
-    def _settle(self, run_id: UUID, call: ModelCall, message: AIMessage, counts: dict[str, int]) -> None:
-        usage = message.usage_metadata
-        if not usage:
-            self._usd = (
-                None if self._usd is None or not self.prices.is_free(call.model, call.provider) else self._usd
-            )
-            return
+    def _settle(self, run_id: UUID, message: AIMessage, *, is_answered: bool) -> None:
+        """Count a call that has ended. Tokens that nobody reports are estimated from the texts."""
+        flight, usage = self._end(run_id), message.usage_metadata
+        if usage is None:
+            self._estimated_calls += 1
+        spent = {
+            "input_tokens": usage["input_tokens"] if usage else estimate_tokens(flight.messages),
+            "output_tokens": usage["output_tokens"] if usage else estimate_tokens([message]),
+        }
+        call, stage = flight.call, flight.stage
         name = without_folder(str(message.response_metadata.get("model_name") or call.model or "unknown"))
-        for account in (self._models.setdefault(name, {"input_tokens": 0, "output_tokens": 0}), counts):
-            if account:
-                account["input_tokens"] += usage["input_tokens"]
-                account["output_tokens"] += usage["output_tokens"]
-        cost = self.prices.cost(
-            call.model or name, call.provider, usage["input_tokens"], usage["output_tokens"]
-        )
+        accounts = [self._models.setdefault(name, {"input_tokens": 0, "output_tokens": 0})]
+        if stage:
+            nothing = {"model_calls": 0, "input_tokens": 0, "output_tokens": 0}
+            accounts.append(self._stages.setdefault(stage, nothing))
+            accounts[1]["model_calls"] += is_answered
+        for account, (key, tokens) in itertools.product(accounts, spent.items()):
+            account[key] += tokens
+        cost = self.prices.cost(call.model or name, call.provider, **spent)
         self._usd = None if self._usd is None or cost is None else self._usd + cost
+
+
+def estimate_tokens(messages: Sequence[BaseMessage | str]) -> int:
+    """Estimate how many tokens texts have."""
+    return count_tokens_approximately(
+        [message if isinstance(message, BaseMessage) else ("user", message) for message in messages]
+    )
 
 
 def _is_cached(message: object) -> bool:

@@ -150,21 +150,9 @@ class Evaluation(Record):
         return not self.missing and not self.errors
 
     @property
-    def usd(self) -> float | None:
-        """The cost of all answers in dollars; None if a price is unknown."""
-        usages = filter(attrgetter("model_calls"), map(attrgetter("usage"), self.scores))
-        prices = list(map(attrgetter("usd"), usages))
-        return None if not prices or None in prices else sum(prices)
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of all answers, input and output."""
-        return sum(score.usage.input_tokens + score.usage.output_tokens for score in self.scores)
-
-    @property
-    def model_calls(self) -> int:
-        """The calls of models for all answers."""
-        return sum(map(attrgetter("usage.model_calls"), self.scores))
+    def usage(self) -> Usage:
+        """What all answers have cost."""
+        return sum(map(attrgetter("usage"), self.scores), Usage())
 
     def latency(self, share: float = 0.5) -> float:
         """Return in how many seconds at least this share of the answers came: 0.5 for the median."""
@@ -176,7 +164,7 @@ class Evaluation(Record):
             "accuracy": self.accuracy.to_dict(),
             "errors": len(self.errors),
             "by_status": {status: share.to_dict() for status, share in self.by_status.items()},
-            "cost": {"usd": self.usd, "tokens": self.tokens, "model_calls": self.model_calls},
+            "cost": {name: getattr(self.usage, name) for name in ("usd", "tokens", "model_calls")},
             "seconds": {"median": self.latency(), "p95": self.latency(0.95)},
         }
 
@@ -212,8 +200,7 @@ class Evaluation(Record):
     def __str__(self) -> str:
         lines = [f"{'right':<14}{self.accuracy}"]
         lines += itertools.starmap("  {:<12}{}".format, self.by_status.items())
-        usd = "unknown price" if self.usd is None else f"{self.usd:.4f} dollars"
-        lines.append(f"{'cost':<14}{usd}, {self.tokens} tokens, {self.model_calls} model calls")
+        lines.append(f"{'cost':<14}{self.usage.describe()}")
         lines.append(f"{'seconds':<14}median {self.latency():.1f}, 95 % within {self.latency(0.95):.1f}")
         if self.errors:
             lines.append(f"{'errors':<14}{len(self.errors)}, which are no answers: resume to ask again")

@@ -21,7 +21,7 @@ from code_chains.evaluation.cases import Case, cases_of
 from code_chains.evaluation.records import Evaluation, Score, stored_text
 from code_chains.evaluation.scorers import Scorer
 from code_chains.evaluation.scoring import Stated, is_right
-from code_chains.state import Usage, Verdict
+from code_chains.state import Verdict
 
 
 class Judgements:
@@ -194,14 +194,13 @@ def _is_prevented(answer: Answer, budget: Budget | None) -> bool:
 def _score(case: Case, answer: Answer, judgements: Judgements, scorer: Scorer | None) -> Score:
     result = {"query": case.question.query, **answer.result}
     details = {key: stored_text(result.get(key)) for key in ("output", "answer", "code")}
-    usage = result.get("usage") or Usage()
     common: dict[str, Any] = {
         **details,
         "id": case.id,
         "query": stored_text(case.question.query),
         "expectation": case.expectation,
         "seconds": answer.seconds,
-        "usage": usage,
+        "usage": answer.usage,
     }
     if answer.error:
         return Score(right=False, status="error", reason=stored_text(answer.error), **common)

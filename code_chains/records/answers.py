@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -205,17 +208,27 @@ class Source(Record):
     metadata: dict[str, JsonValue] = field(default_factory=dict)
 
 
+def _sums(*tables: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """Return the sums of counts of the same name in tables of counts."""
+    sums = dict[str, Counter[str]]()
+    for name, counts in itertools.chain.from_iterable(table.items() for table in tables):
+        sums.setdefault(name, Counter()).update(counts)
+    return {name: dict(counts) for name, counts in sums.items()}
+
+
 @dataclass(frozen=True)
 class Usage(Record):
     """What was spent on models.
 
     Attributes:
         model_calls: Number of calls that were answered.
-        input_tokens: Input tokens, over all models that report them.
-        output_tokens: Output tokens, over all models that report them.
+        input_tokens: Input tokens of all models.
+        output_tokens: Output tokens of all models.
         by_model: `{model name: {"input_tokens": …, "output_tokens": …}}`.
         by_stage: `{stage: {"model_calls": …, "input_tokens": …, "output_tokens": …}}`, e.g. for `generate`.
         usd: The cost in dollars; None if a price is unknown.
+        estimated_calls: Calls of which no provider told the tokens, so that they are estimated from the texts: answered
+            ones, and those that broke off, e.g. by a time-out.
     """
 
     model_calls: int = 0
@@ -223,7 +236,39 @@ class Usage(Record):
     output_tokens: int = 0
     by_model: dict[str, dict[str, int]] = field(default_factory=dict)
     by_stage: dict[str, dict[str, int]] = field(default_factory=dict)
-    usd: float | None = None
+    usd: float | None = 0.0
+    estimated_calls: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens."""
+        return self.input_tokens + self.output_tokens
+
+    def describe(self, known_usd: float = 0.0) -> str:
+        """Describe it in one line: what is estimated is "about", and "at least" what is known of the dollars.
+
+        Args:
+            known_usd: Dollars of that part whose price is known, if not all is.
+        """
+        about = "about " if self.estimated_calls else ""
+        known = known_usd if self.usd is None else self.usd
+        usd = f"{about}{known:.4f} dollars"
+        if self.usd is None:
+            usd = f"at least {usd}" if known else "unknown price"
+        told = f" and {self.estimated_calls:,} that told no tokens" if self.estimated_calls else ""
+        return f"{usd}, {about}{self.tokens:,} tokens, {self.model_calls:,} model calls{told}"
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return what was spent on both."""
+        return Usage(
+            self.model_calls + other.model_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            _sums(self.by_model, other.by_model),
+            _sums(self.by_stage, other.by_stage),
+            None if self.usd is None or other.usd is None else round(self.usd + other.usd, 9),
+            self.estimated_calls + other.estimated_calls,
+        )
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,8 @@ class Counts:
         changed: How many are asked again, as they or their files have changed.
         failed: How many raised an error, by what failed.
         abandoned: How many were given up, as their workers died.
-        usd: What was spent in this run; None if a price is unknown.
-        tokens: Tokens in this run.
-        model_calls: Calls of models in this run.
+        usage: What was spent in this run.
+        known_usd: Dollars of the answers whose price is known.
         started: When it began.
     """
 
@@ -56,18 +55,14 @@ class Counts:
     changed: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     abandoned: int = 0
-    usd: float | None = 0.0
-    tokens: int = 0
-    model_calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    known_usd: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
     def add(self, answer: Answer) -> None:
         """Count an answer."""
-        usage: Usage = answer.result.get("usage") or Usage()
-        self.tokens += usage.input_tokens + usage.output_tokens
-        self.model_calls += usage.model_calls
-        if usage.model_calls:
-            self.usd = None if None in (self.usd, usage.usd) else (self.usd or 0.0) + (usage.usd or 0.0)
+        self.usage += answer.usage
+        self.known_usd += answer.usage.usd or 0.0
         if answer.is_lost:
             self.abandoned += 1
         elif answer.error:
@@ -102,15 +97,15 @@ class Counts:
     @property
     def cost(self) -> str:
         """What was spent in this run, and how long it took."""
-        usd = "unknown price" if self.usd is None else f"{self.usd:.4f} dollars"
-        seconds = time.monotonic() - self.started
-        return f"{usd}, {self.tokens:,} tokens, {self.model_calls:,} model calls, {seconds:.1f} s"
+        return f"{self.usage.describe(self.known_usd)}, {time.monotonic() - self.started:.1f} s"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON values."""
-        names = ("total", "done", "unanswered", "changed", "abandoned", "usd", "tokens", "model_calls")
+        names = ("total", "done", "unanswered", "changed", "abandoned")
+        spent = ("usd", "tokens", "model_calls", "estimated_calls")
         return {
             **{name: getattr(self, name) for name in names},
+            **{name: getattr(self.usage, name) for name in spent},
             "failed": dict(self.failed),
             "not_started": self.remaining,
             "seconds": round(time.monotonic() - self.started, 3),

@@ -1,0 +1,131 @@
+"""What a run of many questions has cost: unknown is never zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from code_chains import Budget, CodeChain, ConversationMemory, create_code_chain
+from code_chains.apps.terminal.batch_progress import Counts
+from code_chains.batch.questions import Question
+from code_chains.batch.records import Answer
+from code_chains.batch.runner import TooManyErrorsError, map_questions
+from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.state import Usage
+from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
+
+
+def spent(chain: Any, questions: list[str], **options: Any) -> Counts:
+    counts = Counts(len(questions))
+    for answer in map_questions(chain, questions, concurrency=1, **options):
+        counts.add(answer)
+    return counts
+
+
+def chain_of(reply: Any) -> CodeChain:
+    return create_code_chain(ScriptedModel(reply), executor=ScriptedExecutor(lambda code: "4"))
+
+
+def breaking(error: Exception, times: int) -> Any:
+    """Return a script whose answers in words fail some times, after the program was paid."""
+    left = [error] * times
+
+    def reply(messages: list[Any]) -> str:
+        if not asks_for_code(messages) and left:
+            raise left.pop()
+        return "print(2 + 2)" if asks_for_code(messages) else "Four."
+
+    return reply
+
+
+def test_what_a_question_cost_before_it_failed_is_counted() -> None:
+    with chain_of(breaking(ValueError("It broke."), 9)) as chain:
+        counts = spent(chain, ["What is 2 + 2?"])
+    assert counts.failed.total() == 1
+    assert counts.usage.model_calls == 1
+    assert counts.usage.tokens > 100
+
+
+def test_tries_that_failed_are_counted_with_the_one_that_succeeds() -> None:
+    outage = ExecutorError("The network is down.", is_retryable=True)
+    with chain_of(breaking(outage, 1)) as chain:
+        counts = spent(chain, ["What is 2 + 2?"])
+    assert (counts.done, counts.usage.model_calls) == (1, 3)
+
+
+def test_the_budget_counts_tries_that_failed() -> None:
+    outage = ExecutorError("The network is down.", is_retryable=True)
+    with chain_of(breaking(outage, 1)) as chain:
+        counts = spent(chain, ["What is 2 + 2?", "And 3 + 1?"], budget=Budget(model_calls=4))
+    assert counts.done == 1
+
+
+def silent(messages: list[Any]) -> AIMessage:
+    return AIMessage("print(2 + 2)" if asks_for_code(messages) else "Four.")
+
+
+def test_tokens_that_no_provider_tells_are_estimated_and_said_to_be() -> None:
+    with chain_of(silent) as chain:
+        counts = spent(chain, ["What is 2 + 2?"])
+    assert counts.usage.estimated_calls == counts.usage.model_calls == 2
+    assert "about" in counts.cost
+    assert "2 that told no tokens" in counts.cost
+
+
+def test_dollars_of_which_a_part_is_unknown_are_at_least_so_many() -> None:
+    counts = Counts(2)
+    for usd in (20.0, None):
+        counts.add(
+            Answer(
+                Question("1", {"query": "What is 2 + 2?"}), {"usage": Usage(1, 10, 10, usd=usd)}, "It broke."
+            )
+        )
+    assert counts.cost.startswith("at least 20.0000 dollars, 40 tokens, 2 model calls")
+    assert counts.to_dict()["usd"] is None
+
+
+def test_a_budget_for_each_question_is_refused_where_all_share_it(chain: CodeChain) -> None:
+    with pytest.raises(ConfigurationError, match="per question"):
+        map_questions(chain, ["What is 2 + 2?"], budget=Budget(tokens=5, per="question"))
+
+
+@pytest.fixture
+def chain() -> CodeChain:
+    return chain_of(silent)
+
+
+def create_silent() -> CodeChain:
+    return chain_of(silent)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_cluster_keeps_to_a_budget_of_tokens_that_nobody_tells() -> None:
+    pytest.importorskip("distributed")
+    counts = spent(
+        f"{__name__}:create_silent", ["What is 2 + 2?"] * 30, budget=Budget(tokens=4000), cluster=1
+    )
+    assert counts.remaining > 10
+    assert counts.usage.estimated_calls
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_cluster_refuses_to_limit_dollars_where_the_price_is_unknown() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(TooManyErrorsError, match="its price is unknown"):
+        spent(f"{__name__}:create_silent", ["What is 2 + 2?"] * 30, budget=Budget(usd=1), cluster=1)
+
+
+def test_turns_that_are_asked_again_are_counted_twice() -> None:
+    outage = ExecutorError("The network is down.", is_retryable=True)
+    questions: list[Any] = [{"query": "What is 2 + 2?", "session_id": "a"}] * 2
+    script = breaking(outage, 1)
+    with create_code_chain(
+        ScriptedModel(script), executor=ScriptedExecutor(lambda code: "4"), memory=ConversationMemory()
+    ) as chain:
+        counts = spent(chain, questions)
+    assert counts.done == 2
+    assert counts.usage.model_calls == 5
