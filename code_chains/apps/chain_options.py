@@ -184,6 +184,7 @@ def create_chain(
     arguments["checks"] = ValidateChain(arguments["checks"], approve=approve)
     limits = parse_budget(budget) if isinstance(budget, tuple) else budget
     chain = create_code_chain(**arguments, budget=limits, memory=conversation_memory)
+    chain.request_timeout = spec.get("timeout")
     gc.freeze()  # Exclude everything loaded so far from garbage collections, each of which would take 0.1 s.
     return chain
 

@@ -26,6 +26,7 @@ from code_chains.assembly.question import (
     warm_up,
 )
 from code_chains.callbacks.budget import Budget
+from code_chains.callbacks.deadlines import RequestTimeout
 from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
@@ -65,6 +66,8 @@ class CodeChain(ConversingChain, Closing):
     executor: Executor | None = None
     owned_executor: Executor | None = None
     budget: Budget | None = None
+    request_timeout: float | None = None
+    """Seconds of a request to a model, with all that it streams."""
     answer_type: AnswerType | None = None
     find_data: bool = False
     """Whether data that is pasted into a question is offered to programs as files and variables."""
@@ -220,7 +223,12 @@ class CodeChain(ConversingChain, Closing):
         config = {
             **config,
             "callbacks": add_handlers(
-                config.get("callbacks"), [meter, *enforcing_handlers(self.executor, self.budget, config)]
+                config.get("callbacks"),
+                [
+                    meter,
+                    *enforcing_handlers(self.executor, self.budget, config),
+                    *([RequestTimeout(self.request_timeout)] if self.request_timeout else []),
+                ],
             ),
         }
         yield RunFunction(import_ahead, None, config, inline=import_ahead.cache_info().currsize > 0)

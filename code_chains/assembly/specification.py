@@ -68,7 +68,9 @@ def build_chain(serialized: str) -> CodeChain:
     spec = json.loads(serialized)
     if isinstance(spec, str):
         return _call_factory(spec)
-    return create_code_chain(**read_arguments(spec))
+    chain = create_code_chain(**read_arguments(spec))
+    chain.request_timeout = spec.get("timeout")
+    return chain
 
 
 def read_arguments(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -133,6 +133,8 @@ def failed(question: Question, error: Exception, seconds: float = 0.0) -> Answer
 def _failure_of(error: Exception) -> Failure:
     if isinstance(error, ConfigurationError | IsolationError):
         return "hopeless"
+    if isinstance(error, TimeoutError):  # A model did not answer in time.
+        return "passing"
     if isinstance(error, CodeChainsError):
         return "passing" if error.is_retryable and not isinstance(error, BudgetError) else "question"
     status = status_of(error)

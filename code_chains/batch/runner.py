@@ -7,14 +7,13 @@ and questions and answers. API keys come from the environment of the workers.
 from __future__ import annotations
 
 import itertools
+import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -357,28 +356,51 @@ class _Threads:
         if not isinstance(chain, CodeChain):
             chain = self._stack.enter_context(build_chain(serialize_spec(chain)))
         self._chain = chain
-        self._pool = self._stack.enter_context(
-            ThreadPoolExecutor(self._concurrency, thread_name_prefix="code_chains-question")
-        )
-        self._running: dict[Future[list[Answer]], Job] = {}
+        self._waiting = queue.SimpleQueue[Job | None]()
+        self._ended = queue.SimpleQueue[tuple[Job, list[Answer] | BaseException]]()
+        self._running = 0
+        # Invariant: nothing waits for a thread whose request hangs, neither `close` nor the end of the process.
+        self._threads = [
+            threading.Thread(target=self._answer, daemon=True, name="code_chains-question")
+            for _ in range(self._concurrency)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _answer(self) -> None:
+        while (job := self._waiting.get()) is not None:
+            try:
+                answers = answer_all(self._chain, job.questions, self._config, may_retry=job.may_retry)
+                self._ended.put((job, answers))
+            except BaseException as error:
+                self._ended.put((job, error))
 
     def slots(self) -> int:
         return self._concurrency
 
     def start(self, job: Job) -> None:
-        answering = partial(answer_all, self._chain, job.questions, self._config, may_retry=job.may_retry)
-        self._running[self._pool.submit(answering)] = job
+        self._running += 1
+        self._waiting.put(job)
 
     def wait(self, seconds: float) -> list[tuple[Job, list[Answer] | None]]:
-        if not self._running:
-            time.sleep(seconds)
-            return []
-        done, _ = wait(self._running, seconds, FIRST_COMPLETED)
-        return [(self._running.pop(future), future.result()) for future in done]
+        ended, end = list[tuple[Job, list[Answer] | None]](), time.monotonic() + seconds
+        while not ended or not self._ended.empty():
+            try:
+                job, answers = self._ended.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                break
+            self._running -= 1
+            if isinstance(answers, BaseException):
+                raise answers
+            ended.append((job, answers))
+        return ended
 
     def close(self) -> None:
-        for future in self._running:
-            future.cancel()
+        for _ in self._threads:
+            self._waiting.put(None)
+        if not self._running:
+            for thread in self._threads:
+                thread.join()
         self._stack.close()
 
 

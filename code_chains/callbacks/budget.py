@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackManager
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import RunnableConfig
@@ -351,10 +351,15 @@ class _OnTheLoop(AsyncCallbackHandler, RunObserver):
         self.budget.on_chain_error(error, **kwargs)
 
 
+def handlers_of(config: RunnableConfig) -> Sequence[BaseCallbackHandler]:
+    """Return the callback handlers that listen to a run."""
+    callbacks = config.get("callbacks") or []
+    return callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
+
+
 def find_budgets(config: RunnableConfig) -> list[Budget]:
     """Return the budgets that listen to a run."""
-    callbacks = config.get("callbacks") or []
-    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
+    handlers = handlers_of(config)
     budgets = [handler.budget if isinstance(handler, _OnTheLoop) else handler for handler in handlers]
     return list({id(budget): budget for budget in budgets if isinstance(budget, Budget)}.values())
 

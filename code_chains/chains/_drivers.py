@@ -28,8 +28,8 @@ from langchain_core.runnables.config import run_in_executor, set_config_context,
 from langchain_core.runnables.utils import AddableDict
 
 from code_chains.analysis.work import INLINE_STEPS, MAX_STEPS, TooMuchWorkError, limited_to, spend_on_texts
-from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.deadlines import (
+    Deadline,
     arun_with_deadline,
     nearest_deadline,
     run_deadline,
@@ -249,8 +249,8 @@ async def _aperform(effect: Effect, *, streaming: bool) -> AsyncGenerator[Addabl
     elif effect.emit and streaming:
         chunks = []
         async with aclosing(_astream(effect)) as stream:  # Left early, it ends its run at once.
-            budget = _deadline(effect)
-            async for chunk in _until_deadline(stream, budget) if budget else stream:
+            deadline = _deadline(effect)
+            async for chunk in _until_deadline(stream, deadline) if deadline else stream:
                 chunks.append(chunk)
                 if emitted := effect.emit(chunk):
                     yield AddableDict(emitted)
@@ -262,8 +262,8 @@ async def _aperform(effect: Effect, *, streaming: bool) -> AsyncGenerator[Addabl
         yield _Result(output)
 
 
-def _deadline(effect: Invoke) -> Budget | None:
-    """Return the budget whose time a call must not outlast.
+def _deadline(effect: Invoke) -> Deadline | None:
+    """Return when a call is abandoned.
 
     Chains watch it themselves and keep what they have.
     """
@@ -276,10 +276,10 @@ def _invoke(effect: Invoke) -> Any:
         return runnable.invoke_nested(value, config)
     if isinstance(runnable, Chain):
         return runnable.invoke(value, config, return_only_outputs=True)
-    budget = _deadline(effect)
-    if budget is None:
+    deadline = _deadline(effect)
+    if deadline is None:
         return runnable.invoke(value, config)
-    return run_with_deadline(budget, partial(runnable.invoke, value, config))
+    return run_with_deadline(deadline, partial(runnable.invoke, value, config))
 
 
 async def _ainvoke(effect: Invoke) -> Any:
@@ -288,10 +288,10 @@ async def _ainvoke(effect: Invoke) -> Any:
         return await runnable.ainvoke_nested(value, config)
     if isinstance(runnable, Chain):
         return await runnable.ainvoke(value, config, return_only_outputs=True)
-    budget = _deadline(effect)
-    if budget is None:
+    deadline = _deadline(effect)
+    if deadline is None:
         return await runnable.ainvoke(value, config)
-    return await arun_with_deadline(budget, runnable.ainvoke(value, config))
+    return await arun_with_deadline(deadline, runnable.ainvoke(value, config))
 
 
 def _stream(effect: Invoke) -> Iterator[Any]:
@@ -300,10 +300,10 @@ def _stream(effect: Invoke) -> Iterator[Any]:
         return runnable.stream_nested(value, config)
     if isinstance(runnable, Chain):
         return runnable.stream(value, config, return_only_outputs=True)
-    budget = _deadline(effect)
-    if budget is None:
+    deadline = _deadline(effect)
+    if deadline is None:
         return runnable.stream(value, config)
-    return stream_with_deadline(budget, partial(runnable.stream, value, config))
+    return stream_with_deadline(deadline, partial(runnable.stream, value, config))
 
 
 def _astream(effect: Invoke) -> AsyncGenerator[Any, None]:
@@ -314,8 +314,8 @@ def _astream(effect: Invoke) -> AsyncGenerator[Any, None]:
     return cast("AsyncGenerator[Any, None]", runnable.astream(value, config, **options))
 
 
-async def _until_deadline(chunks: AsyncGenerator[Any, None], budget: Budget) -> AsyncIterator[Any]:
-    while (chunk := await arun_with_deadline(budget, anext(chunks, EXHAUSTED))) is not EXHAUSTED:
+async def _until_deadline(chunks: AsyncGenerator[Any, None], deadline: Deadline) -> AsyncIterator[Any]:
+    while (chunk := await arun_with_deadline(deadline, anext(chunks, EXHAUSTED))) is not EXHAUSTED:
         yield chunk
 
 

@@ -157,6 +157,25 @@ def test_a_stopped_run_finishes_what_it_has_begun_and_writes_it(tmp_path: Path) 
         assert len(list(answers)) == len(results_file.done) == 2
 
 
+def test_an_end_waits_for_no_request_that_hangs() -> None:
+    released = threading.Event()
+
+    def reply(messages: list[Any]) -> str:
+        if "hangs" in messages[-1].text:
+            released.wait(60)
+        return "print(2 + 2)"
+
+    with create_code_chain(
+        ScriptedModel(reply), executor=ScriptedExecutor(lambda code: "4"), interpret=False
+    ) as chain:
+        answers = map_questions(chain, ["What is 2 + 2?", "What hangs?"], concurrency=2)
+        next(answers)
+        began = time.monotonic()
+        answers.close()
+        assert time.monotonic() - began < 2
+        released.set()
+
+
 def test_turns_of_a_session_are_answered_in_order() -> None:
     def reply(text: str) -> str:
         time.sleep(0.01 if "B" in text else 0.1)

@@ -644,7 +644,11 @@ def test_accuracy_is_told_for_all_and_for_each_status(chain: CodeChain) -> None:
         "failed": (0, 1),
     }
     assert (evaluation.accuracy.value, evaluation.is_complete, evaluation.usage.usd) == (0.6, True, None)
-    assert (evaluation.usage.model_calls, evaluation.usage.tokens > 0, evaluation.latency() > 0) == (9, True, True)
+    assert (evaluation.usage.model_calls, evaluation.usage.tokens > 0, evaluation.latency() > 0) == (
+        9,
+        True,
+        True,
+    )
     assert re.search(r"right +3/5  60\.0%  \[23\.1%, 88\.2%\]", str(evaluation))
 
 
