@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.errors import PydanticUserError
 from pydantic.v1 import BaseModel as BaseModelV1
 from pydantic.v1 import ValidationError as ValidationErrorV1
+
+from code_chains.analysis.unions import has_too_many_ways
 
 _MAX_DEPTH = 8
 """Levels of nesting and references; recursive schemas end here."""
@@ -128,15 +132,26 @@ def wrong_arguments(
         arguments: The arguments, as far as they are known.
         are_all: Whether these are all of them, so that others are missing.
     """
+    described = schema if isinstance(schema, dict) else _schema_of(schema)
+    if has_too_many_ways(described, dict(arguments)):
+        return "arguments: they have more levels than a union of types that contain themselves allows"
     if isinstance(schema, dict):
         found = _schema_errors(schema, arguments)
     elif issubclass(schema, BaseModel):
         found = _model_errors(schema, arguments)
     else:
-        found = _schema_errors(schema.schema(), arguments)
+        found = _schema_errors(described, arguments)
     if not are_all:
         found = (each for each in found if each[0].partition(".")[0] in arguments)
     return _described(found)
+
+
+@functools.lru_cache(maxsize=256)
+def _schema_of(model: type[BaseModel] | type[BaseModelV1]) -> dict[str, Any]:
+    try:
+        return model.model_json_schema() if issubclass(model, BaseModel) else model.schema()
+    except PydanticUserError:  # JSON cannot describe it, as it cannot describe a function.
+        return {}
 
 
 def _schema_errors(schema: dict[str, Any], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -148,8 +163,26 @@ def _schema_errors(schema: dict[str, Any], arguments: Mapping[str, Any]) -> Iter
         kind.check_schema(schema)
     except SchemaError:  # Nothing can be said by a schema that is none.
         return
-    for error in kind(schema).iter_errors(dict(arguments)):
+    for error in _linear(kind)(schema).iter_errors(dict(arguments)):
         yield ".".join(map(str, error.absolute_path)), error.message[:_MAX_CHARS]
+
+
+@functools.lru_cache(maxsize=16)
+def _linear(kind: Any) -> Any:
+    """Return a validator that takes time in proportion to what it reads: jsonschema compares all pairs of items."""
+    from jsonschema import validators
+
+    return validators.extend(kind, {"uniqueItems": _unique_items})
+
+
+def _unique_items(validator: Any, is_unique: bool, items: Any, schema: Any) -> Iterator[Exception]:
+    """Yield an error if two items are the same."""
+    from jsonschema.exceptions import ValidationError as SchemaValidationError
+
+    if is_unique and isinstance(items, list):
+        texts = (json.dumps(_with_integers(item), sort_keys=True) for item in items)
+        if len(set(texts)) < len(items):
+            yield SchemaValidationError("two of the items are the same")
 
 
 def _model_errors(schema: type[BaseModel], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

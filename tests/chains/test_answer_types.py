@@ -544,3 +544,37 @@ def test_a_number_with_more_decimals_than_asked_for_is_repaired(
     chain = create_code_chain(model, executor=sandbox, answer_type=float)
     assert chain.invoke("What is 8 / 3, rounded to two decimals?")["value"] == 2.67
     assert "at most 2 decimals, got 2.6666666666666665" in prompts[1]
+
+
+class Leaf(BaseModel):
+    value: float
+
+
+class Add(BaseModel):
+    left: Add | Times | Leaf
+    right: Add | Times | Leaf
+
+
+class Times(BaseModel):
+    left: Add | Times | Leaf
+    right: Add | Times | Leaf
+
+
+def tree(levels: int) -> dict[str, Any]:
+    node: dict[str, Any] = {"value": 1}
+    for _ in range(levels):
+        node = {"left": {"value": 1}, "right": node}
+    return node
+
+
+def test_a_tree_of_unions_is_read_as_far_as_its_levels_do_not_double_the_work() -> None:
+    assert isinstance(AnswerType(Add).validate(tree(5)), Add)
+    with pytest.raises(AnswerTypeError, match="more levels than its unions allow"):
+        AnswerType(Add).validate(tree(40))
+
+
+def test_records_with_keys_of_their_own_are_no_table() -> None:
+    assert AnswerType(pd.DataFrame).validate([{f"k{i}": 1} for i in range(100)]).shape == (100, 100)
+    with pytest.raises(AnswerTypeError, match="other keys"):
+        AnswerType(pd.DataFrame).validate([{f"k{i}": 1} for i in range(9_000)])
+    assert AnswerType(pd.DataFrame).validate([{"a": 1, "b": 2}] * 90_000).shape == (90_000, 2)

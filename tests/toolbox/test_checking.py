@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from langchain_core.tools import StructuredTool, ToolException
+from pydantic import BaseModel
 
 from code_chains import create_code_chain
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.testing import ScriptedModel
 from code_chains.toolbox import Toolbox
 from code_chains.toolbox.checking import find_wrong_calls
+from code_chains.toolbox.schemas import wrong_arguments
 
 SCHEMA = {
     "type": "object",
@@ -148,3 +150,33 @@ def test_a_failure_of_a_tool_of_mcp_is_an_error_and_no_value(sandbox: SandboxExe
 )
 def test_an_output_schema_is_the_return_type_that_the_model_sees(schema: dict[str, Any], kind: str) -> None:
     assert kind in Toolbox([remote(("", None), {"outputSchema": schema})]).format_for_model()
+
+
+def test_items_of_a_program_are_compared_in_time_that_is_linear() -> None:
+    schema = {"properties": {"items": {"type": "array", "uniqueItems": True}}}
+    items: list[Any] = [{"a": number} for number in range(20_000)]
+    assert not wrong_arguments(schema, {"items": items})
+    assert "the same" in wrong_arguments(schema, {"items": [*items, {"a": 7.0}]})
+
+
+class Sum(BaseModel):
+    left: Sum | Product | float
+    right: Sum | Product | float
+
+
+class Product(BaseModel):
+    left: Sum | Product | float
+    right: Sum | Product | float
+
+
+class Formula(BaseModel):
+    formula: Sum
+
+
+@pytest.mark.parametrize("schema", [Formula, Formula.model_json_schema()])
+def test_arguments_whose_levels_double_the_work_are_refused(schema: Any) -> None:
+    node: Any = "x"
+    for _ in range(40):
+        node = {"left": 1, "right": node}
+    assert "more levels" in wrong_arguments(schema, {"formula": node})
+    assert not wrong_arguments(schema, {"formula": {"left": 1, "right": {"left": 2, "right": 3}}})

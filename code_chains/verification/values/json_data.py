@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Set
@@ -14,6 +15,8 @@ from pydantic import TypeAdapter
 from code_chains.state import numbers_rows, with_index_as_column
 
 MAX_INPUT_CHARS, MAX_ITEMS = 60, 1_000_000
+_MAX_SPARSE_CELLS, _MAX_SPARSITY = 100_000, 10
+"""Cells of a frame of records that have other keys, and how many more than it has values."""
 
 
 class AnswerTypeError(ValueError):
@@ -177,6 +180,11 @@ def as_frame(value: Any) -> Any:
     )
     if not (is_records or is_columns):
         raise AnswerTypeError(f"expected a pandas DataFrame, got {shortened_repr(value)}")
+    if is_records:
+        # Invariant: rows are counted with all columns first, as a record with keys of its own adds a column to each row.
+        cells = len(value) * len(set(itertools.chain.from_iterable(value)))
+        if cells > max(_MAX_SPARSE_CELLS, _MAX_SPARSITY * sum(map(len, value))):
+            raise AnswerTypeError("expected a pandas DataFrame, got records of which each has other keys")
     try:
         return pandas.DataFrame(value)
     except ValueError as error:
