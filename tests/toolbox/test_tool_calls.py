@@ -31,6 +31,7 @@ from code_chains import (
 )
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.approval import ToolRequest
+from code_chains.executors.sandbox import tool_server
 from code_chains.state import Execution, from_json
 from code_chains.testing import ScriptedModel, asks_for_code
 from tests.conftest import at_rest, soon
@@ -845,3 +846,22 @@ def test_arguments_that_are_refused_have_no_effect(box: SandboxExecutor) -> None
     done = box.run("double('x')", tools=TOOLS)
     assert (done.status, [call.status for call in done.tool_calls]) == ("error", ["refused"])
     assert not done.has_effects
+
+
+async def test_a_run_that_ends_while_arguments_are_checked_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def check(*_: Any) -> None:
+        time.sleep(3)
+        raise ValueError
+
+    monkeypatch.setattr(tool_server, "begin_call", check)
+    program = "import threading, os\nthreading.Timer(0.3, os._exit, [0]).start()\necho(1)"
+    with SandboxExecutor(limits=LIMITS) as executor:
+        ended = asyncio.ensure_future(executor.arun(program, tools=[echo]))
+        longest, last = 0.0, time.monotonic()
+        while not ended.done():
+            await asyncio.sleep(0.01)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+    assert longest < 1.5
+    assert not (await ended).ok

@@ -37,7 +37,6 @@ MAX_OUTBOX_BYTES = 1 << 16
 CHECK_INTERVAL_MS = 50
 """Pause between two looks for calls that take too long."""
 READ_BYTES = 1 << 16
-JOIN_TIMEOUT_S = 5.0
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _AS_TEXT = frozenset(("pathlib.PosixPath", "pathlib.PurePosixPath", "uuid.UUID"))
 """What a program gets as text: it has no use for a path of the host."""
@@ -152,12 +151,17 @@ class ToolServer(Closing):
         self._thread.start()
 
     def close(self) -> None:
-        """Refuse further calls, cancel those in progress as far as possible, and give everything back."""
+        """Refuse further calls, cancel those in progress as far as possible, and give everything back.
+
+        Its thread gives back what it uses, once it has checked the arguments at which it is: nobody waits for that.
+        """
         self.calls.close()
         self._is_closed = True
         self._wake()
-        if self._thread is not None:
-            self._thread.join(JOIN_TIMEOUT_S)
+        if self._thread is None:
+            self._release()
+
+    def _release(self) -> None:
         self._close(*self._descriptors)
         self._cancel_calls()
         for _ in range(self._workers):
@@ -185,8 +189,8 @@ class ToolServer(Closing):
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             # The program is gone, or wrote something that is no request: it can call nothing any more.
             self.calls.close()
-            self._close(self._incoming, self._outgoing)
-            self._cancel_calls()
+        finally:
+            self._release()
 
     def _cancel_calls(self) -> None:
         """Cancel calls that nobody can receive the results of. Invariant: they no longer stop the program's clock."""
