@@ -260,6 +260,10 @@ def test_the_examples_are_read(tmp_path: Path) -> None:
         ("'''a  b", "'''a b", False),
         ("not x", "notx", False),
         ("a+b", "a + b", True),
+        ("a == b", "a = = b", False),
+        ("2 ** 3", "2 * * 3", False),
+        ("1.5", "1 . 5", False),
+        ("[1,2]", "[1, 2]", True),
     ],
 )
 def test_of_a_filled_gap_blanks_and_quotes_are_free_and_the_content_of_texts_is_not(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from token import EXACT_TOKEN_TYPES
 from typing import TYPE_CHECKING, Self
 
 from code_chains.errors import InputError
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 _OPEN = "____"
 """A gap as a learner sees it."""
 _GAP = re.compile(r"\{\{([^{}\n]{0,200})\}\}")
-_TOKEN = re.compile(r"""[A-Za-z]{0,2}(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|\w++|[^\w\s]""")
+_OPERATORS = "|".join(map(re.escape, sorted(EXACT_TOKEN_TYPES, key=len, reverse=True)))
+_TOKEN = re.compile(
+    r"""[A-Za-z]{0,2}(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|\.?\d[\w.]*+|\w++"""
+    rf"|{_OPERATORS}|[^\w\s]"
+)
 _MAX_WAYS, _MAX_LINE_CHARS, _MAX_CHARS = 200, 500, 20_000
 """Ways to fill a line, its characters, and those of all lines in each way."""
 
