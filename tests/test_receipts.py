@@ -35,6 +35,8 @@ from code_chains.testing import ScriptedModel, asks_for_code
 SALES = b"region,amount\nnorth,100\nsouth,250.5\n"
 CODE = "import pandas as pd\nd = pd.read_csv('sales.csv')\nprint('Total:', d.amount.sum() * factor)"
 
+SAME = "same: The program shows the same again; the answer's words are claims."
+
 
 def ask(sandbox: SandboxExecutor, code: str, state: dict[str, Any]) -> dict[str, Any]:
     def reply(messages: Any) -> str:
@@ -286,7 +288,7 @@ def test_the_command_line_says_same_or_different(receipt: Receipt, sales: Path) 
     result = CliRunner().invoke(cli, ["verify", str(path)])
     assert (result.exit_code, result.output.splitlines()[-1]) == (
         0,
-        "same: The program shows the same again.",
+        SAME,
     )
     sales.unlink()
     result = CliRunner().invoke(cli, ["verify", str(path)])
@@ -298,7 +300,10 @@ def test_an_answer_of_a_results_file_is_named_by_its_id(receipt: Receipt, sales:
     lines = ["{}", "{damaged", json.dumps({"id": "7", "computed": {"receipt": receipt.to_dict()}})]
     path.write_text("\n".join(lines))
     told = CliRunner().invoke(cli, ["verify", str(path), "--id", "7"])
-    assert (told.exit_code, told.output.splitlines()[-1]) == (0, "same: The program shows the same again.")
+    assert (told.exit_code, told.output.splitlines()[-1]) == (
+        0,
+        SAME,
+    )
     told = CliRunner().invoke(cli, ["verify", str(path), "--id", "8"])
     assert (told.exit_code, "no answer with the id '8'" in told.output) == (2, True)
     told = CliRunner().invoke(cli, ["verify", str(path)])
@@ -425,7 +430,7 @@ def test_the_limits_that_a_program_had_and_files_in_folders_are_used_again(tmp_p
     (tmp_path / "data" / "sales.csv").write_bytes(SALES)
     save_receipt(result["receipt"], tmp_path / "r.json")
     done = CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json")])
-    assert done.output.splitlines()[-1] == "same: The program shows the same again."
+    assert done.output.splitlines()[-1] == SAME
     (tmp_path / "data").rename(tmp_path / "elsewhere")
     given = ["--file", str(tmp_path / "elsewhere" / "sales.csv")]
     assert CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json"), *given]).exit_code == 0
@@ -527,9 +532,7 @@ def test_nothing_of_a_receipt_looks_like_a_line_of_ours(
     )
     told = CliRunner().invoke(cli, ["verify", str(tmp_path / "r.json")])
     *lines, last = told.output.splitlines()
-    assert last == "same: The program shows the same again." or (
-        told.exit_code and not last.startswith("same")
-    )
+    assert last == SAME or (told.exit_code and not last.startswith("same"))
     titles = ("  | ", "Compared:", "Claimed by the receipt, ", "Why:")
     assert all(line.startswith(titles) and len(line) <= max(int(columns), 33) for line in lines), lines
     assert not set("\x1b\x07\u202e\x85\u2028\r") & set(told.output)
@@ -552,7 +555,7 @@ def test_what_was_compared_is_listed_and_a_verdict_is_claimed(honest: Receipt, t
         "  | 6 times 7 is 42.",
         "Claimed by the receipt, verdict:",
         "  | verified: Approved by the auditor.",
-        "same: The program shows the same again.",
+        SAME,
     ]
 
 
@@ -611,3 +614,16 @@ def test_a_receipt_is_a_regular_file_within_a_limit(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="cannot be read"):
             read_receipt(tmp_path / name)
         assert CliRunner().invoke(cli, ["verify", str(tmp_path / name)]).exit_code == 2
+
+
+@pytest.mark.parametrize("quote", ["5000000 euros", "51999", "5\n5000000"])
+def test_a_quotation_that_only_begins_as_the_output_is_none(sandbox: SandboxExecutor, quote: str) -> None:
+    honest = read_receipt(ask(sandbox, "print(5)", {})["receipt"])
+    forged = signed(honest, answer=f"It is 5000000, not 5.\n\n(Program output: {quote})", values=())
+    assert run_again(read_receipt(forged), sandbox).status == "unknown"
+
+
+def test_words_with_figures_are_looked_up_in_time_that_is_linear(sandbox: SandboxExecutor) -> None:
+    honest = read_receipt(ask(sandbox, "print(5)", {})["receipt"])
+    forged = signed(honest, answer="5 " + "1k " * 6_000, question="a " * 1_000_000, values=())
+    assert run_again(read_receipt(forged), sandbox).status == "unknown"

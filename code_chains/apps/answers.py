@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from code_chains.apps.safe_html import plain, render_markdown
-from code_chains.chains.interpret import MAX_QUOTE_CHARS, format_outcome
 from code_chains.inputs import shortened
 from code_chains.records.screen import as_shown
 from code_chains.state import Execution, Verdict
+from code_chains.verification.quotes import MAX_QUOTE_CHARS, format_outcome
 
 
 def render_answer(

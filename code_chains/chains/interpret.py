@@ -26,8 +26,9 @@ from code_chains.language.reasons import translate_reason
 from code_chains.state import Execution, Verdict
 from code_chains.verification.grounding import omits_result, omits_words, rounds_beyond, unsupported_numbers
 from code_chains.verification.obstacles import find_obstacle
+from code_chains.verification.quotes import format_outcome, quotation
 
-__all__ = ["INTERPRET_PROMPT", "MAX_QUOTE_CHARS", "InterpretChain", "format_outcome", "is_faithful"]
+__all__ = ["INTERPRET_PROMPT", "InterpretChain", "is_faithful"]
 
 INTERPRET_PROMPT = """\
 A program was run to answer a question. Tell its result as the answer, in one or two sentences, never as code.
@@ -41,10 +42,8 @@ _EXAMPLE = (
     f"Question: What is 6 times 7?\n\nOutput of the program:\n{fenced('Product: 42')}",
     "6 times 7 is 42.",
 )
-_MAX_OUTPUT_CHARS, MAX_QUOTE_CHARS, _MAX_REASON_CHARS = 6000, 500, 300
+_MAX_OUTPUT_CHARS, _MAX_REASON_CHARS = 6000, 300
 _MAX_VALUE_ITEMS = 10_000
-_FIGURE = re.compile(r"figure-\d+\.")
-"""What the names of all forms of a figure begin with."""
 
 
 class InterpretChain(AskingChain):
@@ -121,8 +120,7 @@ class InterpretChain(AskingChain):
         elif not is_complete:
             yield {"answer": f" … ({texts.truncated})"}
         elif not (yield Analyse(is_faithful, {**values, "answer": stripper.answer}, config, otherwise=False)):
-            quote = shortened(values["value_text"] or format_outcome(values), MAX_QUOTE_CHARS)
-            yield {"answer": f"\n\n({texts.program_output.format(output=quote)})"}
+            yield {"answer": quotation(values["value_text"] or format_outcome(values), texts)}
         yield {"answer_complete": is_complete}
 
     def _model_for(self, values: State) -> Runnable[LanguageModelInput, Any]:
@@ -149,10 +147,6 @@ class InterpretChain(AskingChain):
             AIMessage(_EXAMPLE[1]),
             HumanMessage(question),
         ]
-
-
-_SCALAR = re.compile(r"\bnp\.(bool|str|u?int|float|longdouble)\w*\(([^()\n]*)\)")
-"""How NumPy 2 shows a number within a list or a dict."""
 
 
 _BEGINS_TAG = re.compile(rf"[<◁\[][/|\w:]{{0,{MAX_TAG_CHARS}}}")
@@ -192,26 +186,6 @@ class _ThoughtStripper:
         elif _BEGINS_TAG.fullmatch(text):
             self._held, text = text, ""
         return text
-
-
-def format_outcome(values: Mapping[str, Any]) -> str:
-    """Return the output, and the names of figures, each in its first form, and of files."""
-    execution: Execution | None = values.get("execution")
-    figures: dict[str, str] = {}
-    files = []
-    for artifact in execution.artifacts if execution else ():
-        number = _FIGURE.match(artifact.name)
-        if number or artifact.media_type.startswith("image/"):
-            figures.setdefault(number[0] if number else artifact.name, artifact.name)
-        else:
-            files.append(artifact.name)
-    # In words a number is a number, whatever type of NumPy it has.
-    lines = [_SCALAR.sub(r"\2", str(values["output"]))]
-    if figures:
-        lines.append(f"Figure: {', '.join(figures.values())}")
-    if files:
-        lines.append(f"File: {', '.join(files)}")
-    return "\n".join(filter(None, lines))
 
 
 def is_faithful(values: Mapping[str, Any]) -> bool:

@@ -42,8 +42,10 @@ from code_chains.verification.grounding import (
     unsupported_numbers,
 )
 from code_chains.verification.provenance import may_reach, names_from_elsewhere
+from code_chains.verification.quotes import format_outcome, quotation
 
 _SAME = "The program shows the same again."
+_SAME_IN_WORDS = "The program shows the same again; the answer's words are claims."
 _MAX_LISTED, _MAX_SAID_CHARS = 10, 200
 _WORD, _NUMBER = re.compile(r"\w++"), re.compile(r"[0-9_]++")
 
@@ -182,13 +184,13 @@ def _compared_artifacts(receipt: Receipt, again: Execution) -> Comparison:
         return Comparison("different", f"The program does not make these files now: {', '.join(missing)}.")
     others = [name for name, checksum in receipt.artifacts.items() if made[name] != checksum]
     if not others:
-        return _compared_answer(receipt)
+        return _compared_answer(receipt, again)
     reason = f"These files have another content now: {', '.join(others)}."
     chance = "" if is_repeatable(receipt.program) else " The program depends on time or chance."
     return Comparison("different", f"{reason}{chance or _because(receipt)}")
 
 
-def _compared_answer(receipt: Receipt) -> Comparison:
+def _compared_answer(receipt: Receipt, again: Execution) -> Comparison:
     """Compare the answer in words with an output that is the same again.
 
     Invariant: nothing is `same` unless each number of the answer is found, also where it stands in a form that is not read,
@@ -206,8 +208,9 @@ def _compared_answer(receipt: Receipt) -> Comparison:
     if len(answer) > MAX_OUTPUT_CHARS:
         return Comparison("unknown", "The output is the same; the answer is too long to be compared with it.")
     others = [*unsupported_numbers(answer, output, query), *multiplied_numbers(answer, output, query)]
-    others += [text for text in _unread_numbers(answer) if text not in _folded(f"{output} {query}").split()]
-    if others and not _is_quoted(receipt):
+    known = set(_folded(f"{output} {query}").split())
+    others += [text for text in _unread_numbers(answer) if text not in known]
+    if others and not _is_quoted(answer, again):
         reason = f"The output is the same, but the answer has {_listed(others)}, which the output has not."
         return Comparison("unknown", reason, tuple(compared))
     if omits_result(answer, output) or not _has_words(answer, output, query):
@@ -230,15 +233,14 @@ def _compared_answer(receipt: Receipt) -> Comparison:
     compared += [f"the output as the answer quotes it; only claimed, in its words: {_listed(others)}"] * bool(
         others
     )
-    return Comparison("same", _SAME, tuple(compared))
+    return Comparison("same", _SAME_IN_WORDS, tuple(compared))
 
 
-def _is_quoted(receipt: Receipt) -> bool:
-    """Return whether an answer ends with the output as a chain quotes it where a model's words differ from it."""
-    output = receipt.output.strip()[:_MAX_SAID_CHARS] or next(iter(receipt.artifacts), "")
-    quoted = receipt.answer.partition("\n\n(")[2]
-    prefixes = (messages_in(language).program_output.partition("{")[0] for language in LANGUAGES)
-    return bool(output) and quoted.startswith(tuple(f"{prefix}{output}" for prefix in prefixes))
+def _is_quoted(answer: str, again: Execution) -> bool:
+    """Return whether an answer ends with the outcome as a chain quotes it where a model's words differ from it."""
+    outcome = format_outcome({"execution": again, "output": again.output})
+    quotations = tuple(quotation(outcome, messages_in(language)) for language in LANGUAGES)
+    return bool(outcome.strip()) and valid_text(answer).endswith(quotations)
 
 
 def _has_words(answer: str, output: str, query: str) -> bool:

@@ -30,7 +30,7 @@ _VERDICT = re.compile(r"(?i)\b(?:same|different|unknown)\s*:")
 _REASONS = {
     "different": "The program shows something else now.",
     "unknown": "It could not be compared.",
-    "same": "The program shows the same again.",
+    "same": "The program shows the same again; the answer's words are claims.",
 }
 """The last line, where a reason is long or holds what could be taken for one: each is ours."""
 
