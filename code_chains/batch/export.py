@@ -120,7 +120,7 @@ def export_table(results: Path, path: Path, *, order: Sequence[str] = ()) -> int
     try:
         _WRITERS[path.suffix.lower()](temporary, names, _rows(wanted, own))
         temporary.replace(path)
-    except (OSError, ValueError, OverflowError) as error:  # A number that a column cannot hold.
+    except (OSError, ValueError, TypeError, OverflowError) as error:  # What a column cannot hold.
         raise InputError(f"{str(path)!r} cannot be written: {error}.") from error
     finally:
         with suppress(OSError):

@@ -87,13 +87,13 @@ class Pace(BaseCallbackHandler):
         return max(0.0, self._cool_until - now, self._rate_wait(now))
 
     @property
-    def is_cooling(self) -> bool:
-        """Whether all wait, as the provider asked them to or could not answer."""
-        return time.monotonic() < self._cool_until
+    def cooling(self) -> float:
+        """Seconds for which all wait, as the provider asked them to or could not answer."""
+        return max(0.0, self._cool_until - time.monotonic())
 
     def on_chat_model_start(self, *_: Any, **__: Any) -> None:
         """Wait while all wait; LangChain calls this before each request."""
-        while self.is_cooling:
+        while self.cooling:
             time.sleep(0.1)
 
     def _rate_wait(self, now: float) -> float:

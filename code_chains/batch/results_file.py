@@ -21,7 +21,7 @@ from code_chains.errors import InputError, StoreError, brief
 from code_chains.records.filenames import file_stem, numbered_names
 from code_chains.records.printable import escape_invisible
 from code_chains.storage.files import atomic_write
-from code_chains.storage.foreign import open_file, parse_json, read_lines, remove_child
+from code_chains.storage.foreign import is_child, open_file, parse_json, read_lines, remove_child
 
 _log = logging.getLogger(__name__)
 FORMAT = 1
@@ -61,6 +61,10 @@ class _Line:
         digest = str(record["given"]["digest"])
         return cls(start, length, digest, is_unanswered, has_met_limit, folder_of(record))
 
+    def has_lost_files(self, folder: Path) -> bool:
+        """Return whether its artifacts are no longer in the folder of all."""
+        return bool(self.folder) and not is_child(folder, self.folder)
+
 
 class ResultsFile:
     """A file of JSON lines, one per answered question; a context manager that locks the file.
@@ -99,6 +103,11 @@ class ResultsFile:
     def done(self) -> set[str]:
         """Ids of the answers in the file."""
         return set(self._lines)
+
+    @property
+    def without_files(self) -> set[str]:
+        """Ids of the answers whose artifacts are gone."""
+        return {key for key, line in self._lines.items() if line.has_lost_files(self.artifacts_folder)}
 
     @property
     def artifacts_folder(self) -> Path:
@@ -367,11 +376,14 @@ class ResultsFile:
         """Forget the failures of earlier runs, whose questions are asked again.
 
         Args:
-            again: `abandoned` forgets abandoned questions, too, and `limits` what has no answer as a program met a limit.
+            again: `abandoned` forgets abandoned questions, too, `limits` what has no answer as a program met a limit, and
+                `files` answers whose artifacts are gone.
         """
+        gone = self.without_files if "files" in again else set()
         if "limits" in again:
-            for key in [key for key, line in self._lines.items() if line.has_met_limit]:
-                self._blank(key, self._lines[key])
+            gone |= {key for key, line in self._lines.items() if line.has_met_limit}
+        for key in gone:
+            self._blank(key, self._lines[key])
         lost = set() if "abandoned" in again else self.abandoned
         self._failed = {key: record for key, record in self._failed.items() if key in lost}
         self.write_failures()
@@ -452,6 +464,8 @@ def _fits(value: Any, shape: Any) -> bool:
         )
     if isinstance(shape, list):
         return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
+    if isinstance(value, bool):  # It is an integer for Python alone.
+        return False
     return isinstance(value, shape) and not (isinstance(value, int) and abs(value) >= _MAX_INTEGER)
 
 

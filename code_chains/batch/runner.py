@@ -108,9 +108,9 @@ class Answers(Iterator[Answer]):
         return {question.id: now - job.started for job in jobs for question in job.questions}
 
     @property
-    def is_cooling(self) -> bool:
-        """Whether all wait for a provider that asked for it, or could not answer."""
-        return self._state.pace.is_cooling
+    def cooling(self) -> float:
+        """Seconds for which all wait for a provider that asked for it, or could not answer."""
+        return self._state.pace.cooling
 
     def stop(self) -> None:
         """Start no further question; those that are being answered are finished."""
@@ -172,8 +172,8 @@ def map_questions(
         rate: How much is asked a minute.
         max_errors: The number of questions that may fail, or below 1 their share. Whatever it is, a run ends after a few
             failures that no question would be spared, such as a wrong key.
-        again: `"abandoned"` asks questions again that were abandoned, and `"limits"` those that have no answer as a program
-            met a limit, such as that of time.
+        again: `"abandoned"` asks questions again that were abandoned, `"limits"` those that have no answer as a program
+            met a limit, such as that of time, and `"files"` those whose artifacts are gone.
         allowed_failures: How many dead workers a question survives, as in Dask: one more, and it runs alone; if that
             fails as well, it is abandoned. It applies to the whole scheduler; a `Client` keeps the setting of its own.
 
@@ -278,6 +278,7 @@ def _run(
 ) -> Iterator[Answer]:
     """Start jobs as workers are free, and yield their answers."""
     pace, again, suspects = state.pace, deque[Job](), deque[Job]()
+    failure: Answer | None = None
     while True:
         may_start = not (state.stopping.is_set() or tracker.is_exhausted)
         for job in _next_jobs(workers, state, again, suspects, jobs) if may_start else ():
@@ -299,9 +300,10 @@ def _run(
                 continue
             for answer in [*answers[:-1], answers[-1].with_earlier(job.spent)]:
                 pace.add(answer)
+                failure = answer if answer.error else failure
                 yield answer
-            if pace.is_hopeless:
-                raise TooManyErrorsError(_hopeless(answers[-1]))
+            if pace.is_hopeless and failure is not None:
+                raise TooManyErrorsError(_hopeless(failure))
 
 
 def _is_tried_again(job: Job, answers: list[Answer], pace: Pace) -> bool:
@@ -339,7 +341,7 @@ def _next_jobs(
 
 
 def _hopeless(answer: Answer) -> str:
-    resume = "The others were not asked; once this is mended, go on with resume=True, or --resume."
+    resume = "Once this is mended, go on with resume=True, or --resume."
     return (
         f"The run was ended, as too many questions fail. The last one: {answer.error.rstrip('.')}. {resume}"
     )

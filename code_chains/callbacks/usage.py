@@ -12,6 +12,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, LLMResult
 
@@ -21,6 +22,9 @@ from code_chains.records import Usage
 
 STAGES = ("retrieve", "plan", "generate", "answerability", "judge", "write_tests", "interpret")
 """Names of runs that calls are counted under; elsewhere it is the innermost named run."""
+
+_MAX_TOKENS = 10**9
+"""Of one call: what has more is no account of it."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +242,7 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
 
     def _settle(self, run_id: UUID, message: AIMessage, *, is_answered: bool) -> None:
         """Count a call that has ended. Tokens that nobody reports are estimated from the texts."""
-        flight, usage = self._end(run_id), message.usage_metadata
+        flight, usage = self._end(run_id), _told(message)
         if usage is None:
             self._estimated_calls += 1
         spent = {
@@ -256,6 +260,14 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
             account[key] += tokens
         cost = self.prices.cost(call.model or name, call.provider, **spent)
         self._usd = None if self._usd is None or cost is None else self._usd + cost
+
+
+def _told(message: AIMessage) -> UsageMetadata | None:
+    """Return the tokens that a provider tells, unless they cannot be: none at all, fewer, or more than there are."""
+    usage = message.usage_metadata
+    if usage is None or min(usage["input_tokens"], usage["output_tokens"]) < 0:
+        return None
+    return usage if 0 < usage["input_tokens"] + usage["output_tokens"] <= _MAX_TOKENS else None
 
 
 def estimate_tokens(messages: Sequence[BaseMessage | str]) -> int:

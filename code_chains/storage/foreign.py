@@ -25,7 +25,7 @@ from code_chains.errors import InputError
 MAX_DEPTH = 200
 """Lists and objects within each other: what walks them recurses, and pydantic reads no more."""
 MAX_ITEMS = 1_000_000
-MAX_BYTES = 64 << 20
+MAX_BYTES, MAX_NAME_BYTES = 64 << 20, 255
 """Of a file that is held in memory, and of a line of one that is read line by line."""
 _CHUNK_BYTES = 1 << 20
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]++|[\]}]++|,', re.DOTALL)
@@ -109,9 +109,9 @@ def find_below(folder: Path, name: str) -> Path:
 def is_child(folder: Path, name: str) -> bool:
     """Return whether a name is that of a folder directly in another one, neither of which is a link."""
     is_name = bool(name) and not set(name) & set("/\\:\0") and name not in (".", "..")
-    return (
-        is_name and not folder.is_symlink() and not (folder / name).is_symlink() and (folder / name).is_dir()
-    )
+    if not is_name or len(os.fsencode(name)) > MAX_NAME_BYTES:
+        return False
+    return not folder.is_symlink() and not (folder / name).is_symlink() and (folder / name).is_dir()
 
 
 def make_child(folder: Path, name: str) -> Path:

@@ -503,3 +503,14 @@ def test_an_answer_that_is_none_says_which_line_to_remove(path: Path) -> None:
     written(path, json.dumps(line("a", verdict={"status": "splendid"})))
     with ResultsFile(path, resume=True) as results_file, pytest.raises(StoreError, match="Remove its line"):
         results_file.answer_to(Question("a", {"query": "?"}), next(results_file.records()))
+
+
+def test_a_truth_value_is_no_number_and_a_name_of_a_folder_has_an_end(path: Path) -> None:
+    artifact = {"file": "a" * 5_000 + "/x", "name": "x", "media_type": "text/plain"}
+    written(
+        path,
+        json.dumps(line("a", usage={"model_calls": True})),
+        json.dumps(line("b", execution={"artifacts": [artifact]})),
+    )
+    with ResultsFile(path, resume=True) as results_file:
+        assert (results_file.damaged, results_file.without_files) == ([2], {"b"})

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
 
-from code_chains import Budget, CodeChain, ConversationMemory, create_code_chain
-from code_chains.apps.terminal.batch_progress import Counts
+from code_chains import Budget, CodeChain, ConversationMemory, SandboxExecutor, create_code_chain
+from code_chains.apps.terminal.batch_progress import Counts, watch_batch
 from code_chains.batch.questions import Question
 from code_chains.batch.records import Answer
+from code_chains.batch.results_file import ResultsFile
 from code_chains.batch.runner import TooManyErrorsError, map_questions
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.state import Usage
@@ -129,3 +133,68 @@ def test_turns_that_are_asked_again_are_counted_twice() -> None:
         counts = spent(chain, questions)
     assert counts.done == 2
     assert counts.usage.model_calls == 5
+
+
+@pytest.mark.parametrize("told", [(0, 0), (-100, 10), (10**30, 5)])
+def test_an_account_that_cannot_be_is_none(told: tuple[int, int]) -> None:
+    def reply(messages: list[Any]) -> AIMessage:
+        usage: Any = {"input_tokens": told[0], "output_tokens": told[1], "total_tokens": sum(told)}
+        return AIMessage("print(2 + 2)" if asks_for_code(messages) else "Four.", usage_metadata=usage)
+
+    with chain_of(reply) as chain:
+        counts = spent(chain, ["What is 2 + 2?"])
+    assert counts.usage.estimated_calls == 2
+    assert 0 < counts.usage.tokens < 10_000
+
+
+def test_what_was_being_answered_when_a_run_ended_is_said_to_be_unknown() -> None:
+    released = threading.Event()
+
+    def reply(messages: list[Any]) -> str:
+        if "hangs" in messages[-1].text:
+            released.wait(60)
+        return "print(2 + 2)" if asks_for_code(messages) else "Four."
+
+    counts = Counts(2)
+    with chain_of(reply) as chain:
+        answers = map_questions(chain, ["What is 2 + 2?", "What hangs?"], concurrency=2)
+        watched: Any = watch_batch(answers, counts)
+        next(watched)
+        watched.close()
+        answers.close()
+        released.set()
+    assert "1 of 2 done, 1 interrupted" in str(counts)
+    assert counts.cost.startswith("at least ")
+
+
+def test_answers_in_words_alone_are_counted() -> None:
+    with chain_of(lambda messages: "It is a matter of taste, and nothing to compute.") as chain:
+        counts = spent(chain, ["What is nicer?"])
+    assert "1 in words without a program" in str(counts)
+
+
+def test_the_reason_of_an_end_is_that_of_the_last_failure(tmp_path: Path) -> None:
+    failures = iter([True, True, False])
+
+    def reply(messages: list[Any]) -> str:
+        if asks_for_code(messages) and next(failures, False):
+            raise ValueError("It broke.")
+        return "print(2 + 2)" if asks_for_code(messages) else "Four."
+
+    with chain_of(reply) as chain, pytest.raises(TooManyErrorsError, match="It broke"):
+        spent(chain, ["What is 2 + 2?", "And 3 + 1?", "And 1 + 3?"], max_errors=1)
+
+
+@pytest.mark.kernel_sandbox
+def test_answers_whose_files_are_gone_are_asked_again_if_that_is_asked_for(
+    sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
+    model = ScriptedModel(lambda messages: "open('a.txt', 'w').write('a'); print(1)")
+    with create_code_chain(model, executor=sandbox, interpret=False) as chain:
+        for again, count in (((), 1), ((), 0), (("files",), 1)):
+            with ResultsFile(tmp_path / "a.jsonl", resume=True) as results_file:
+                assert len(results_file.without_files) == (again == ("files",)) or not count
+                asked = map_questions(chain, ["Which letter?"], results_file=results_file, again=again)
+                assert len(list(asked)) == count
+            if not again and count == 0:
+                shutil.rmtree(tmp_path / "a.jsonl.files")

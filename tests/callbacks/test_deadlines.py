@@ -27,10 +27,10 @@ class Dripping(ScriptedModel):
 
         while True:
             time.sleep(0.02)
-            yield ChatGenerationChunk(message=AIMessageChunk(" "))
+            yield ChatGenerationChunk(message=AIMessageChunk(content=" "))
 
 
-@pytest.mark.parametrize("model", [ScriptedModel(slowly), Dripping(slowly)])
+@pytest.mark.parametrize("model", [ScriptedModel(slowly), Dripping(script=slowly)])
 @pytest.mark.parametrize("ways", ["invoke", "stream"])
 def test_a_request_has_a_limit_whatever_comes_meanwhile(model: ScriptedModel, ways: str) -> None:
     chain = create_code_chain(model, executor=ScriptedExecutor(lambda code: "4"))
@@ -41,7 +41,7 @@ def test_a_request_has_a_limit_whatever_comes_meanwhile(model: ScriptedModel, wa
     assert time.monotonic() - began < 3
 
 
-@pytest.mark.parametrize("model", [ScriptedModel(slowly), Dripping(slowly)])
+@pytest.mark.parametrize("model", [ScriptedModel(slowly), Dripping(script=slowly)])
 async def test_so_it_has_on_an_event_loop(model: ScriptedModel) -> None:
     chain = create_code_chain(model, executor=ScriptedExecutor(lambda code: "4"))
     chain.request_timeout = 0.1

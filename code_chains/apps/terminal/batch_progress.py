@@ -44,6 +44,8 @@ class Counts:
         changed: How many are asked again, as they or their files have changed.
         failed: How many raised an error, by what failed.
         abandoned: How many were given up, as their workers died.
+        in_words: How many of the done were answered in words alone, without a program.
+        interrupted: How many were being answered when the run was ended at once; what they cost is unknown.
         usage: What was spent in this run.
         known_usd: Dollars of the answers whose price is known.
         started: When it began.
@@ -55,6 +57,8 @@ class Counts:
     changed: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     abandoned: int = 0
+    in_words: int = 0
+    interrupted: int = 0
     usage: Usage = field(default_factory=Usage)
     known_usd: float = 0.0
     started: float = field(default_factory=time.monotonic)
@@ -70,6 +74,7 @@ class Counts:
         else:
             self.done += 1
             self.unanswered += not answer.ok
+            self.in_words += answer.ok and not answer.result.get("code")
 
     @property
     def all_done(self) -> bool:
@@ -82,9 +87,11 @@ class Counts:
         parts = {
             f"{self.done} of {self.total} done": True,
             f"{self.unanswered} without an answer": self.unanswered,
+            f"{self.in_words} in words without a program": self.in_words,
             f"{self.changed} asked again as they changed": self.changed,
             f"{failed} failed ({kinds})": failed,
             f"{self.abandoned} abandoned": self.abandoned,
+            f"{self.interrupted} interrupted": self.interrupted,
             f"{self.remaining} not started": self.remaining,
         }
         return ", ".join(part for part, is_said in parts.items() if is_said)
@@ -92,16 +99,17 @@ class Counts:
     @property
     def remaining(self) -> int:
         """How many were not asked."""
-        return self.total - self.done - self.failed.total() - self.abandoned
+        return self.total - self.done - self.failed.total() - self.abandoned - self.interrupted
 
     @property
     def cost(self) -> str:
         """What was spent in this run, and how long it took."""
-        return f"{self.usage.describe(self.known_usd)}, {time.monotonic() - self.started:.1f} s"
+        least = "at least " if self.interrupted else ""
+        return f"{least}{self.usage.describe(self.known_usd)}, {time.monotonic() - self.started:.1f} s"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON values."""
-        names = ("total", "done", "unanswered", "changed", "abandoned")
+        names = ("total", "done", "unanswered", "in_words", "changed", "abandoned", "interrupted")
         spent = ("usd", "tokens", "model_calls", "estimated_calls")
         return {
             **{name: getattr(self, name) for name in names},
@@ -125,13 +133,17 @@ def watch_batch(answers: Answers, counts: Counts) -> Iterator[Answer]:
         watch = _Watch(console, bar, task, answers, counts)
         stack.enter_context(_stopping(answers, watch))
         stack.enter_context(watch)
-        for answer in answers:
-            counts.add(answer)
-            watch.last = time.monotonic()
-            if answer.error:
-                console.print(Text(printable(f"{answer.question}: {answer.error}"), "yellow"), soft_wrap=True)
-            bar.advance(task)
-            yield answer
+        try:
+            for answer in answers:
+                counts.add(answer)
+                watch.last = time.monotonic()
+                if answer.error:
+                    told = printable(f"{answer.question}: {answer.error}")
+                    console.print(Text(told, "yellow"), soft_wrap=True)
+                bar.advance(task)
+                yield answer
+        finally:
+            counts.interrupted = len(answers.running)
         if watch.is_stopped:
             raise KeyboardInterrupt
 
@@ -184,8 +196,8 @@ class _Watch:
         running = self._answers.running
         if self.is_stopped:
             return f"{before}stopping, {len(running)} being answered"
-        if self._answers.is_cooling:
-            return f"{before}waiting for the provider"
+        if cooling := self._answers.cooling:
+            return f"{before}waiting {cooling:.0f} s for the provider"
         if time.monotonic() - self.last < STALL_S or not running:
             return ""
         named = [f"{name[:40]} ({seconds:.0f} s)" for name, seconds in list(running.items())[:MAX_NAMED]]

@@ -50,8 +50,8 @@ _OPTIONS = (
     click.option(
         "--again",
         multiple=True,
-        type=click.Choice(["abandoned", "limits"]),
-        help="Ask again what was abandoned, or what has no answer as a program met a limit; repeatable.",
+        type=click.Choice(["abandoned", "limits", "files"]),
+        help="Ask again what was abandoned, has no answer as a program met a limit, or has lost its files; repeatable.",
     ),
     click.option(
         "--anew", is_flag=True, help="Keep an existing results file under another name, and ask everything."
@@ -188,6 +188,8 @@ def run(
                 f"{out}: {len(results_file.damaged)} lines are damaged; their questions are asked again.",
                 err=True,
             )
+        if lost := len(results_file.without_files) * ("files" not in arguments["again"]):
+            echo(f"{out}.files: the files of {lost} answers are gone; --again files asks for them.", err=True)
         answers = map_questions(
             chain, all_questions, results_file=results_file, budget=parse_budget(budget), **arguments
         )
