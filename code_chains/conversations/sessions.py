@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from code_chains.conversations.given import GivenVariables
 from code_chains.conversations.memory import ConversationMemory
-from code_chains.errors import InputError, SessionError
+from code_chains.errors import ExecutorError, InputError, SessionError
 from code_chains.executors.base import Executor, Session
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.runner import Closing
@@ -376,7 +376,11 @@ def _inputs(
 
 
 def _run_again(session: Session, turn: Turn, inputs: Inputs) -> list[str]:
-    """Run the program of a turn; return what is not as it was, a sentence each."""
+    """Run the program of a turn; return what is not as it was, a sentence each.
+
+    Raises:
+        ExecutorError: It takes too long now, and did not then: a slow machine is no reason for another answer.
+    """
     from code_chains.conversations.replay import restore_files, restore_values
 
     given: dict[str, Any] = {} if inputs.stdin is None else {"stdin": inputs.stdin}
@@ -384,6 +388,12 @@ def _run_again(session: Session, turn: Turn, inputs: Inputs) -> list[str]:
     has_restored = restore_files(session, inputs, execution)
     held, differing = map(", ".join, restore_values(session, inputs))
     source = f"the answer to {turn.query[:80]!r}"
+    if execution.status == "timeout":
+        raise ExecutorError(
+            f"What {source} had made could not be made again in time, as it was then: the machine is busy, or slower. Try"
+            " again, with more seconds if need be; or undo or forget that turn.",
+            is_retryable=True,
+        )
     if not execution.ok and not inputs.values:
         return [f"What {source} had made is not there any more."]
     if not execution.ok:

@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 from langchain_core.stores import InMemoryByteStore
 
-from code_chains import ConversationMemory, Repair, SandboxExecutor, SqliteStore, create_code_chain
+from code_chains import ConversationMemory, Limits, Repair, SandboxExecutor, SqliteStore, create_code_chain
 from code_chains.assembly.code_chain import CodeChain
 from code_chains.conversations import replay
-from code_chains.errors import InputError, SessionError, StoreError
+from code_chains.errors import ExecutorError, InputError, SessionError, StoreError
 from code_chains.testing import ScriptedModel, asks_for_code
 
 CSV = b"x,y\n1,2\n3,4\n"
@@ -394,3 +394,22 @@ def test_files_that_a_session_cannot_hold_are_refused_before_a_model_is_paid(
     with pytest.raises(InputError, match="2,048 MB"):
         talk.ask("x", files={"large.bin": large})
     assert (talk.calls, talk.ask("x")) == (paid, "1")
+
+
+def test_a_machine_that_is_slower_now_gives_no_other_answer() -> None:
+    memory = ConversationMemory(InMemoryByteStore())
+
+    def ask(code: str, seconds: float) -> str:
+        model = ScriptedModel(lambda messages: code)
+        with (
+            SandboxExecutor(limits=Limits(seconds=seconds)) as executor,
+            create_code_chain(model, executor=executor, memory=memory, interpret=False) as chain,
+        ):
+            return str(chain.invoke({"query": "Go on?", "session_id": "a"})["output"])
+
+    ask("n = 1", 10)
+    ask("import time; time.sleep(1.5); n = 2", 10)
+    with pytest.raises(ExecutorError, match="could not be made again in time") as raised:
+        ask("print(n)", 1)
+    assert raised.value.is_retryable
+    assert ask("print(n)", 10) == "2"
