@@ -110,6 +110,9 @@ class Conversation:
         self.session, self.last_turn, self.checkpoint = None, "", None
 
 
+_GONE = "The last turns of this conversation are not in its store any more: it goes on without what they had made."
+
+
 def _last_change(turns: Sequence[Turn]) -> str:
     """Return the id of the last turn that changed the state; empty if none did."""
     return next((turn.id for turn in reversed(turns) if turn.runs), "")
@@ -287,12 +290,15 @@ class Conversations(Closing):
                 session = conversation.session
                 is_current = session is not None and session.alive and not session.has_lost_threads
                 if not is_current or conversation.last_turn != _last_change(history):
+                    known = conversation.last_turn
                     conversation.drop()
                     self._rebuild(
                         conversation, self._open, history, _inputs(conversation, history, memory, given)
                     )
                     if memory is not None and (number := memory.damaged(conversation.name, history)):
                         conversation.lost.append(f"What {number} damaged turns had made is not there.")
+                    elif known not in ("", _DIRTY, *(turn.id for turn in history)):
+                        conversation.lost.append(_GONE)
                     self._shared.check(conversation)
                 conversation.take_checkpoint()
         except BaseException:

@@ -413,3 +413,22 @@ def test_a_machine_that_is_slower_now_gives_no_other_answer() -> None:
         ask("print(n)", 1)
     assert raised.value.is_retryable
     assert ask("print(n)", 10) == "2"
+
+
+def test_turns_that_a_store_has_lost_are_told(sandbox: SandboxExecutor) -> None:
+    store = InMemoryByteStore()
+    talk = Talk(sandbox, ConversationMemory(store))
+    with talk.chain:
+        talk.ask("n = 1")
+        talk.ask("n = 2; print(n)")
+        store.mdelete(list(store.yield_keys()))
+        assert "not in its store any more" in talk.result("print('n' in globals())")["notes"][0]
+        assert not talk.chain.undo("nobody")
+
+
+def test_an_undone_turn_is_not_told_as_lost(talk: Talk) -> None:
+    talk.ask("n = 1")
+    talk.ask("n = 2")
+    talk.chain.undo("ann")
+    result = talk.result("print(n)")
+    assert (result["output"], result["notes"]) == ("1", [])
