@@ -17,12 +17,15 @@ from code_chains.callbacks.provider_errors import is_broken_reply, is_out_of_cre
 from code_chains.callbacks.redaction import describe_error
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.errors import BudgetError, CodeChainsError, ConfigurationError, IsolationError
+from code_chains.inputs import shortened
 from code_chains.state import BUDGET_STOPS, Attempt, StopReason, Usage, as_json, from_json
 
 Failure = Literal["", "passing", "hopeless", "question"]
 """What failed: something that passes, such as a rate limit; what fails for every question, such as a wrong key; or this
 question alone."""
 _PASSING_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_MAX_CUT_CHARS = 15_000
+"""Characters that are kept of output that was cut already."""
 _HOPELESS_STATUS = {401, 402, 403, 404}
 
 
@@ -88,7 +91,7 @@ class Answer:
                 "seconds": seconds,
             }
         added = {key: value for key, value in self.result.items() if key not in self.question.inputs}
-        return {**as_json(added), "seconds": seconds}
+        return {**_without_bulk(as_json(added)), "seconds": seconds}
 
     @classmethod
     def from_computed(cls, question: Question, computed: Mapping[str, Any]) -> Answer:
@@ -99,6 +102,16 @@ class Answer:
             return cls(question, usage, **{name: computed[name] for name in names})
         added = {key: value for key, value in computed.items() if key != "seconds"}
         return cls(question, {**question.inputs, **from_json(added)}, seconds=computed["seconds"])
+
+
+def _without_bulk(computed: dict[str, Any]) -> dict[str, Any]:
+    """Return what was computed; of output that a limit has cut, which may be endless, the beginning and the end."""
+    execution = computed.get("execution") or {}
+    if not execution.get("truncated"):
+        return computed
+    streams = {name: shortened(execution[name], _MAX_CUT_CHARS) for name in ("stdout", "stderr")}
+    output = shortened(computed["output"], _MAX_CUT_CHARS)
+    return {**computed, "output": output, "execution": {**execution, **streams}}
 
 
 def answer_question(chain: CodeChain, question: Question, config: Any = None) -> Answer:

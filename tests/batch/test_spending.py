@@ -198,3 +198,18 @@ def test_answers_whose_files_are_gone_are_asked_again_if_that_is_asked_for(
                 assert len(list(asked)) == count
             if not again and count == 0:
                 shutil.rmtree(tmp_path / "a.jsonl.files")
+
+
+@pytest.mark.kernel_sandbox
+def test_endless_output_takes_a_hundred_kilobytes_of_the_file(
+    sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    model = ScriptedModel(lambda messages: "while True: print('word' * 9)")
+    with (
+        create_code_chain(model, executor=sandbox, interpret=False) as chain,
+        ResultsFile(path) as results_file,
+    ):
+        (answer,) = map_questions(chain, ["Which words?"], results_file=results_file)
+    assert not answer.ok
+    assert path.stat().st_size < 120_000
