@@ -6,6 +6,7 @@ isolate programs. One that cannot takes no further task.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
 import json
@@ -14,6 +15,7 @@ import os
 import pkgutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ with needs("cluster", "cluster", "dask"):
     import dask
     import distributed
     from distributed import Client, KilledWorker, LocalCluster, as_completed, get_worker, secede
+    from distributed.comm.core import connect
 
 _POLL_INTERVAL_S = 0.005
 _CHECK_INTERVAL_S = 1.0
@@ -110,10 +113,14 @@ class ClusterWorkers:
                 )
             cluster = self._stack.enter_context(local)
         try:
+            if isinstance(cluster, str):
+                with ThreadPoolExecutor(1) as pool:  # The caller may have an event loop.
+                    pool.submit(asyncio.run, _greet(cluster)).result()
             client = self._stack.enter_context(Client(cluster, timeout=_CONNECT_TIMEOUT_S))
         except (OSError, TypeError, ValueError) as error:
             tls = " For tls:// set distributed.comm.tls in Dask's configuration." * ("tls" in str(cluster))
-            message = f"The cluster {cluster} cannot be reached: {error}.{tls}"
+            said = str(error) or "what answers there is no scheduler of Dask"
+            message = f"The cluster {cluster} cannot be reached: {said}.{tls}"
             raise ExecutorError(message, is_retryable=True) from error
         client.run_on_scheduler(_set_allowed_failures, allowed_failures)
         return client
@@ -293,6 +300,17 @@ class ClusterWorkers:
             reasons = "; ".join(f"{address}: {reason}" for address, reason in self._unfit.items())
             kind = IsolationError if is_isolation else ExecutorError
             raise kind(f"No worker can answer questions. {reasons}")
+
+
+async def _greet(address: str) -> None:
+    """Check that a scheduler answers at an address: a client would wait for anything else without an end.
+
+    Raises:
+        OSError: None does.
+    """
+    async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+        greeted = await connect(address, timeout=_CONNECT_TIMEOUT_S)
+        await greeted.close()
 
 
 def _set_allowed_failures(allowed_failures: int, dask_scheduler: Any) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from pytest_httpserver import HTTPServer
 
 from code_chains import Budget, CodeChain, Limits, Repair, SandboxExecutor, create_code_chain
 from code_chains.apps.terminal import batch_progress
@@ -402,6 +403,20 @@ def test_an_unreachable_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "_CONNECT_TIMEOUT_S", 0.5)
     with pytest.raises(ExecutorError, match="cannot be reached"):
         list(map_questions({"model": "local"}, questions_up_to(1), cluster="tcp://127.0.0.1:9"))
+
+
+def test_what_answers_at_an_address_and_is_no_scheduler_is_an_error(
+    httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from code_chains.batch import workers as module
+
+    monkeypatch.setattr(module, "_CONNECT_TIMEOUT_S", 0.5)
+    with pytest.raises(ExecutorError, match="is no scheduler of Dask"):
+        list(
+            map_questions(
+                {"model": "local"}, questions_up_to(1), cluster=f"tcp://127.0.0.1:{httpserver.port}"
+            )
+        )
 
 
 CLIENT = """
