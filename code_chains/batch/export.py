@@ -10,23 +10,23 @@ import os
 import re
 import uuid
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from code_chains.batch.results_file import read_failures, read_record, read_records
 from code_chains.errors import InputError, needs
 from code_chains.storage.foreign import MAX_BYTES, open_file, parse_json
 
 COLUMNS = tuple(
-    "answer verdict reason output value notes artifacts attempts model_calls tokens usd seconds error".split()
+    "answer verdict reason output value sources notes artifacts attempts model_calls tokens usd seconds error".split()
 )
 """What was computed."""
 _MAX_CELL_CHARS = 32_700
 """A cell of a spreadsheet holds 32,767 characters."""
 _ROWS_AT_ONCE = 1_000
-_MAX_COLUMNS = 1_000
+_MAX_COLUMNS, _MAX_INTEGER = 1_000, 2**53
 _MAX_HEAD_BYTES = 1 << 20
 """What is read of a table to see whether it is ours."""
 _NOT_IN_CELLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
@@ -38,6 +38,14 @@ _FORMULA = re.compile(
 )
 """Before what spreadsheets take for a formula when they open a CSV file, also where semicolons divide it, and lines."""
 Row = list[Any]
+
+
+class Table(NamedTuple):
+    """A table: names of columns, rows, and the types that values of answers have."""
+
+    names: Sequence[str]
+    rows: Iterable[Row]
+    value_types: Set[type]
 
 
 def check_table(path: Path, *, may_exist: bool = False) -> None:
@@ -109,16 +117,16 @@ def export_table(results: Path, path: Path, *, order: Sequence[str] = ()) -> int
     Raises:
         InputError: The table cannot be written.
     """
-    places, own = _places(results)
+    places, own, value_types = _places(results)
     wanted = (
         [places[question_id] for question_id in order if question_id in places]
         if order
         else list(places.values())
     )
-    names = _names(own)
+    table = Table(_names(own), _rows(wanted, own), value_types)
     temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix.lower()}")
     try:
-        _WRITERS[path.suffix.lower()](temporary, names, _rows(wanted, own))
+        _WRITERS[path.suffix.lower()](temporary, table)
         temporary.replace(path)
     except (OSError, ValueError, TypeError, OverflowError) as error:  # What a column cannot hold.
         raise InputError(f"{str(path)!r} cannot be written: {error}.") from error
@@ -128,18 +136,22 @@ def export_table(results: Path, path: Path, *, order: Sequence[str] = ()) -> int
     return len(wanted)
 
 
-def _places(results: Path) -> tuple[dict[str, tuple[Path, int]], list[str]]:
-    """Return the file and the number of each answer, by id, and the names of the user's own columns."""
+def _places(results: Path) -> tuple[dict[str, tuple[Path, int]], list[str], set[type]]:
+    """Return the file and the start of each answer, by id, the names of the user's own columns, and the types of values."""
     places: dict[str, tuple[Path, int]] = {}
     own: dict[str, None] = {}
+    value_types = set[type]()
     found = zip(itertools.repeat(results), read_records(results))
     failed = zip(itertools.repeat(Path(f"{results}.failed")), read_failures(results))
     for file, (record, start) in itertools.chain(found, failed):
         places.setdefault(str(record["id"]), (file, start))  # An answer counts, and no failure before it.
         own.update(dict.fromkeys(record["given"]["own"]))
+        value = record["computed"].get("value")
+        # A larger integer is text, as in JSON of other languages.
+        value_types.add(str if type(value) is int and abs(value) >= _MAX_INTEGER else type(value))
         if len(own) > _MAX_COLUMNS:
             raise InputError(f"{str(results)!r} has more than {_MAX_COLUMNS:,} columns of its own.")
-    return places, list(own)
+    return places, list(own), value_types - {type(None)}
 
 
 def _names(own: Sequence[str]) -> list[str]:
@@ -170,6 +182,7 @@ def _computed(computed: Mapping[str, Any]) -> Row:
         "verdict": verdict.get("status"),
         "reason": verdict.get("reason"),
         "notes": "\n".join(computed.get("notes") or ()),
+        "sources": "\n".join(source["name"] for source in computed.get("sources") or ()),
         "artifacts": "\n".join(artifact["file"] for artifact in artifacts),
         "attempts": len(computed.get("attempts") or ()),
         "model_calls": usage.get("model_calls"),
@@ -194,29 +207,35 @@ def _text(cell: Any) -> Any:
     return _NOT_IN_CELLS.sub("\N{REPLACEMENT CHARACTER}", cell) if isinstance(cell, str) else cell
 
 
-def _write_csv(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_csv(path: Path, table: Table) -> None:
     # With the mark by which spreadsheets know UTF-8.
     with path.open("x", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(map(without_formula, names))
-        for row in rows:
+        writer.writerow(map(without_formula, table.names))
+        for row in table.rows:
             writer.writerow(map(without_formula, map(_text, row)))
         _sync(file)
 
 
-def _write_lines(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_lines(path: Path, table: Table) -> None:
     with path.open("x", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=True) + "\n")
+        for row in table.rows:
+            file.write(json.dumps(dict(zip(table.names, row, strict=True)), ensure_ascii=True) + "\n")
         _sync(file)
 
 
-def _write_parquet(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_parquet(path: Path, table: Table) -> None:
     import pyarrow
     import pyarrow.parquet
 
     numbers = {"attempts": pyarrow.int64(), "model_calls": pyarrow.int64(), "tokens": pyarrow.int64()}
     numbers |= {"usd": pyarrow.float64(), "seconds": pyarrow.float64()}
+    # A column has one type: values of several stay text, as JSON writes them.
+    if table.value_types and table.value_types <= {int, float}:
+        numbers["value"] = pyarrow.float64() if float in table.value_types else pyarrow.int64()
+    elif table.value_types == {bool}:
+        numbers["value"] = pyarrow.bool_()
+    names = table.names
     kinds = [
         numbers.get(name.removesuffix(" (code_chains)"), pyarrow.string()) for name in names[-len(COLUMNS) :]
     ]
@@ -224,7 +243,7 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterable[Row]) -> Non
         zip(names, [*[pyarrow.string()] * (len(names) - len(kinds)), *kinds], strict=True)
     )
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
-        for batch in _batches(rows):
+        for batch in _batches(table.rows):
             columns = [
                 [_typed(cell, kind) for cell in column]
                 for column, kind in zip(zip(*batch, strict=True), schema.types, strict=True)
@@ -249,13 +268,13 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _write_spreadsheet(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_spreadsheet(path: Path, table: Table) -> None:
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
 
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Answers")
-    for row in itertools.chain([names], rows):
+    for row in itertools.chain([table.names], table.rows):
         cells = [WriteOnlyCell(sheet, _fitting(_text(value))) for value in row]
         for cell in cells:
             if isinstance(cell.value, str):
@@ -276,7 +295,7 @@ def _sync(file: Any) -> None:
     os.fsync(file.fileno())
 
 
-_WRITERS: dict[str, Callable[[Path, Sequence[str], Iterable[Row]], None]] = {
+_WRITERS: dict[str, Callable[[Path, Table], None]] = {
     ".csv": _write_csv,
     ".xlsx": _write_spreadsheet,
     ".parquet": _write_parquet,

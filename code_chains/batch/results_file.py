@@ -447,6 +447,7 @@ _RECORD: dict[str, Any] = {
         "execution": {"artifacts": [{"file": str, "name": str, "media_type": str}]},
         "usage": {"model_calls": int, "input_tokens": int, "output_tokens": int, "usd": _NUMBER},
         "notes": [str],
+        "sources": [{"name": str}],
         "attempts": list,
         "seconds": _NUMBER,
         "error": str,

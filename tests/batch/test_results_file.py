@@ -514,3 +514,29 @@ def test_a_truth_value_is_no_number_and_a_name_of_a_folder_has_an_end(path: Path
     )
     with ResultsFile(path, resume=True) as results_file:
         assert (results_file.damaged, results_file.without_files) == ([2], {"b"})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, None, 3], "int64"),
+        ([1, 2.5], "double"),
+        ([True, False], "bool"),
+        ([1, "a"], "string"),
+        ([1, True], "string"),
+        ([2**70, 1], "string"),
+        ([[1]], "string"),
+        ([None], "string"),
+    ],
+)
+def test_values_of_one_type_are_a_column_of_it(path: Path, values: list[Any], kind: str) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    written(path, *(json.dumps(line(str(number), value=value)) for number, value in enumerate(values)))
+    assert export_table(path, path.with_name("a.parquet")) == len(values)
+    assert str(parquet.read_schema(path.with_name("a.parquet")).field("value").type) == kind
+
+
+def test_a_table_has_the_names_of_sources(path: Path) -> None:
+    written(path, json.dumps(line("a", sources=[{"name": "sums.py"}, {"name": "means.py"}])))
+    export_table(path, path.with_name("a.jsonl"))
+    assert json.loads(path.with_name("a.jsonl").read_text())["sources"] == "sums.py\nmeans.py"
