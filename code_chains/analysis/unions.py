@@ -1,7 +1,7 @@
-"""How often data is read against a type that is a union of types which contain it, such as the nodes of a tree.
+"""How much a value may take to be read against a type: counted before a validator builds an error for each part of it.
 
-A validator tries each member of a union at each level of the data, so that what it takes, and the errors that it lists,
-double at each level.
+A validator tries each member of a union at each level, so that its work doubles at each one if the members contain the
+union, as the nodes of a tree do; and an empty object is an error for each field that it lacks.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-MAX_WAYS = 4_096
-"""Ways to read one value; pydantic takes 0.3 s and 50 MB for so many."""
+MAX_ERRORS = 500_000
+"""Errors that a value may have in its type at most; pydantic takes 0.5 KB and a microsecond for each."""
 
 
-def has_too_many_ways(schema: Mapping[str, Any], data: Any) -> bool:
-    """Return whether data is too deep to be read against a JSON schema. A union with a discriminator has one way.
+def is_too_much_to_read(schema: Mapping[str, Any], data: Any) -> bool:
+    """Return whether data could have too many errors by a JSON schema. A union with a discriminator has one way.
 
     Example:
         >>> pair = {"anyOf": [{"$ref": "#/$defs/Add"}, {"$ref": "#/$defs/Mul"}, {"type": "number"}]}
@@ -22,36 +22,64 @@ def has_too_many_ways(schema: Mapping[str, Any], data: Any) -> bool:
         >>> deep = 1
         >>> for _ in range(20):
         ...     deep = {"left": deep}
-        >>> has_too_many_ways(tree, {"left": 1}), has_too_many_ways(tree, deep)
+        >>> is_too_much_to_read(tree, {"left": 1}), is_too_much_to_read(tree, deep)
         (False, True)
     """
-    width = max(_widths(schema), default=1)
-    return width > 1 and width ** _depth(data) > MAX_WAYS
+    parts = list(_parts(schema))
+    fields = max((len(part.get("required") or ()) for part in parts), default=0)
+    width = max(map(_width, parts), default=0)
+    levels, errors = 0, 0
+    level = [data]
+    while level:  # Invariant: no recursion, as a program has made it.
+        containers = [part for part in level if isinstance(part, dict | list | tuple)]
+        errors += len(level) + sum(
+            max(fields - len(part), 0) for part in containers if isinstance(part, dict)
+        )
+        level = [item for part in containers for item in (part.values() if isinstance(part, dict) else part)]
+        levels += bool(level)
+    if width > 1:
+        errors *= width ** min(levels, _nesting(schema), 64)
+    return errors > MAX_ERRORS
 
 
-def _widths(schema: Any) -> Iterator[int]:
-    """Yield for each union how many of its members refer to a type with a name, as all do that contain themselves."""
+def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema and all within it."""
     pending = [schema]
     while pending:
         part = pending.pop()
         if isinstance(part, Mapping):
+            yield part
             pending += part.values()
-            if "discriminator" not in part:
-                members = [*(part.get("anyOf") or ()), *(part.get("oneOf") or ())]
-                yield sum("$ref" in str(member) for member in members)
         elif isinstance(part, list):
             pending += part
 
 
-def _depth(data: Any) -> int:
-    """Return how many levels data has. Invariant: no recursion, as a program has made it."""
-    depth, level = 0, [data]
-    while level:
-        level = [
-            item
-            for part in level
-            if isinstance(part, dict | list | tuple)
-            for item in (part.values() if isinstance(part, dict) else part)
-        ]
-        depth += 1
-    return depth - 1
+def _members(part: Mapping[str, Any]) -> list[Any]:
+    """Return the members of a union, all of which are tried."""
+    return [] if "discriminator" in part else [*(part.get("anyOf") or ()), *(part.get("oneOf") or ())]
+
+
+def _width(part: Mapping[str, Any]) -> int:
+    """Return how many members of a union refer to a type with a name."""
+    return sum("$ref" in str(member) for member in _members(part))
+
+
+def _nesting(schema: Mapping[str, Any]) -> int:
+    """Return how many unions stand within each other; as good as endless, if one contains itself."""
+    definitions = schema.get("$defs") or schema.get("definitions") or {}
+    own = {key: part for key, part in schema.items() if key not in ("$defs", "definitions")}
+    refers = {name: _references(part) for name, part in definitions.items()}
+    for name in refers:
+        reached, pending = set[str](), [*refers[name]]
+        while pending:
+            if (other := pending.pop()) not in reached:
+                reached.add(other)
+                pending += refers.get(other, ())
+        if name in reached:
+            return 1 << 30
+    return sum(_width(part) > 1 for part in _parts([own, *definitions.values()]))
+
+
+def _references(schema: Any) -> set[str]:
+    """Return the names of the types to which a schema refers."""
+    return {str(part["$ref"]).rpartition("/")[2] for part in _parts(schema) if "$ref" in part}

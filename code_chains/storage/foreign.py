@@ -247,7 +247,7 @@ def parse_json(data: bytes | str, *, max_items: int = MAX_ITEMS, is_strict: bool
     raw = (
         data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data.removeprefix(codecs.BOM_UTF8)
     )
-    _count(raw, max_items)
+    count_json(raw, max_items)
     # Invariant: decoded as it was counted; `json` would take bytes for UTF-16 as well.
     text = data if isinstance(data, str) else raw.decode("utf-8", "surrogatepass")
     try:
@@ -258,8 +258,12 @@ def parse_json(data: bytes | str, *, max_items: int = MAX_ITEMS, is_strict: bool
         raise ValueError("it is nested too deeply") from error
 
 
-def _count(data: bytes, max_items: int) -> None:
-    """Raise if JSON is nested too deeply or has too many items, in time that its items and texts bound."""
+def count_json(data: bytes | bytearray, max_items: int) -> None:
+    """Raise if JSON is nested too deeply or has too many items, in time that its items and texts bound.
+
+    Raises:
+        ValueError: It is.
+    """
     opening = data.count(b"[") + data.count(b"{")
     if opening <= MAX_DEPTH and opening + data.count(b",") <= max_items:
         return

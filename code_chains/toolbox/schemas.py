@@ -6,14 +6,16 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from contextvars import ContextVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, StringConstraints, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.v1 import BaseModel as BaseModelV1
 from pydantic.v1 import ValidationError as ValidationErrorV1
+from pydantic_core import SchemaError
 
-from code_chains.analysis.unions import has_too_many_ways
+from code_chains.analysis.unions import is_too_much_to_read
 
 _MAX_DEPTH = 8
 """Levels of nesting and references; recursive schemas end here."""
@@ -21,6 +23,10 @@ _MAX_CHARS = 400
 _MAX_FIELDS = 20
 _MAX_CHOICES = 20
 _MAX_PROBLEMS, _MAX_LISTED = 5, 1000
+_MAX_STEPS = 200_000
+"""Keywords of a JSON schema that are compared with a part of arguments; they take a second or two."""
+_TOO_MUCH = "arguments: they are too large, or too deep, to be checked"
+_steps: ContextVar[Iterator[int]] = ContextVar("steps")
 _PLAIN = {"integer": "int", "number": "float", "boolean": "bool", "null": "None", "string": "str"}
 _FORMATS = {"date": "date", "date-time": "datetime", "time": "time", "binary": "bytes"}
 
@@ -132,15 +138,14 @@ def wrong_arguments(
         arguments: The arguments, as far as they are known.
         are_all: Whether these are all of them, so that others are missing.
     """
-    described = schema if isinstance(schema, dict) else _schema_of(schema)
-    if has_too_many_ways(described, dict(arguments)):
-        return "arguments: they have more levels than a union of types that contain themselves allows"
     if isinstance(schema, dict):
         found = _schema_errors(schema, arguments)
     elif issubclass(schema, BaseModel):
+        if is_too_much_to_read(_schema_of(schema), dict(arguments)):
+            return _TOO_MUCH
         found = _model_errors(schema, arguments)
     else:
-        found = _schema_errors(described, arguments)
+        found = _schema_errors(_schema_of(schema), arguments)
     if not are_all:
         found = (each for each in found if each[0].partition(".")[0] in arguments)
     return _described(found)
@@ -155,24 +160,84 @@ def _schema_of(model: type[BaseModel] | type[BaseModelV1]) -> dict[str, Any]:
 
 
 def _schema_errors(schema: dict[str, Any], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from jsonschema.exceptions import SchemaError
+    from jsonschema.exceptions import SchemaError as NoSchemaError
     from jsonschema.validators import validator_for
 
     kind = validator_for(schema)
     try:
         kind.check_schema(schema)
-    except SchemaError:  # Nothing can be said by a schema that is none.
+    except NoSchemaError:  # Nothing can be said by a schema that is none.
         return
-    for error in _linear(kind)(schema).iter_errors(dict(arguments)):
-        yield ".".join(map(str, error.absolute_path)), error.message[:_MAX_CHARS]
+    steps = _steps.set(itertools.count())
+    try:
+        for error in list(itertools.islice(_bounded(kind)(schema).iter_errors(dict(arguments)), _MAX_LISTED)):
+            yield ".".join(map(str, error.absolute_path)), error.message[:_MAX_CHARS]
+    except _TooManyStepsError:
+        yield _TOO_MUCH.partition(": ")[::2]
+    finally:
+        _steps.reset(steps)
+
+
+class _TooManyStepsError(Exception):
+    """Arguments cannot be checked within the steps that are allowed."""
 
 
 @functools.lru_cache(maxsize=16)
-def _linear(kind: Any) -> Any:
-    """Return a validator that takes time in proportion to what it reads: jsonschema compares all pairs of items."""
+def _bounded(kind: Any) -> Any:
+    """Return a validator of JSON schemas whose work is bounded, whatever refers to what in a schema.
+
+    Invariant: it matches no expression of a schema by `re`, which holds up all threads; items are compared as a set.
+    """
     from jsonschema import validators
 
-    return validators.extend(kind, {"uniqueItems": _unique_items})
+    own = {
+        "uniqueItems": _unique_items,
+        "pattern": _pattern,
+        "patternProperties": None,
+        "additionalProperties": _additional,
+    }
+    keywords = {name: own.get(name, check) for name, check in kind.VALIDATORS.items()}
+    return validators.extend(kind, {name: _counted(check or _unchecked) for name, check in keywords.items()})
+
+
+def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if next(_steps.get()) > _MAX_STEPS:
+            raise _TooManyStepsError
+        yield from check(validator, value, instance, schema) or ()
+
+    return counted
+
+
+def _unchecked(*_: Any) -> None:
+    """Accept anything."""
+
+
+def _pattern(validator: Any, pattern: str, text: Any, schema: Any) -> Iterator[Exception]:
+    """Yield an error if a text does not match, in time that is linear; what only `re` reads is not checked."""
+    from jsonschema.exceptions import ValidationError as SchemaValidationError
+
+    expression = _linear_expression(pattern)
+    if expression is not None and isinstance(text, str):
+        try:
+            expression.validate_python(text)
+        except ValidationError:
+            yield SchemaValidationError(f"it does not match {pattern!r}")
+
+
+@functools.lru_cache(maxsize=256)
+def _linear_expression(pattern: str) -> TypeAdapter[str] | None:
+    try:
+        return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
+    except SchemaError:  # It looks around, or back.
+        return None
+
+
+def _additional(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema._keywords import additionalProperties
+
+    if "patternProperties" not in schema:
+        yield from additionalProperties(validator, allowed, instance, schema) or ()
 
 
 def _unique_items(validator: Any, is_unique: bool, items: Any, schema: Any) -> Iterator[Exception]:

@@ -569,7 +569,7 @@ def tree(levels: int) -> dict[str, Any]:
 
 def test_a_tree_of_unions_is_read_as_far_as_its_levels_do_not_double_the_work() -> None:
     assert isinstance(AnswerType(Add).validate(tree(5)), Add)
-    with pytest.raises(AnswerTypeError, match="more levels than its unions allow"):
+    with pytest.raises(AnswerTypeError, match="too large for it"):
         AnswerType(Add).validate(tree(40))
 
 
@@ -578,3 +578,23 @@ def test_records_with_keys_of_their_own_are_no_table() -> None:
     with pytest.raises(AnswerTypeError, match="other keys"):
         AnswerType(pd.DataFrame).validate([{f"k{i}": 1} for i in range(9_000)])
     assert AnswerType(pd.DataFrame).validate([{"a": 1, "b": 2}] * 90_000).shape == (90_000, 2)
+
+
+class Five(BaseModel):
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int
+
+
+def test_the_size_of_a_value_counts_with_the_fields_and_unions_of_its_type() -> None:
+    row = dict.fromkeys("abcde", 1)
+    assert len(AnswerType(list[Five]).validate([row] * 30_000)) == 30_000
+    assert len(AnswerType(list[Five | Leaf]).validate([{"value": 1}] * 30_000)) == 30_000
+    with pytest.raises(AnswerTypeError, match="too large for it"):
+        AnswerType(list[Five]).validate([{}] * 190_000)
+    deep = tree(9)
+    deep["left"] = {"value": ["x"] * 10_000}
+    with pytest.raises(AnswerTypeError, match="too large for it"):
+        AnswerType(Add).validate(deep)

@@ -273,6 +273,11 @@ def test_of_a_filled_gap_blanks_and_quotes_are_free_and_the_content_of_texts_is_
     assert (status == "pass") is is_right
 
 
+def test_a_line_that_is_longer_than_it_could_be_is_not_read() -> None:
+    filled = 'x = "' + '\\"' * 49_000
+    assert grade('```python gaps\nx = {{"a"}}\n```\n', filled)["results"]["status"] == "fail"
+
+
 def test_the_ways_to_fill_all_lines_are_counted_together() -> None:
     line = "x = {{" + "|".join(map(str, range(40))) + "}} # " + "a" * 100
     with pytest.raises(InputError, match="in each way to fill its lines"):

@@ -178,5 +178,66 @@ def test_arguments_whose_levels_double_the_work_are_refused(schema: Any) -> None
     node: Any = "x"
     for _ in range(40):
         node = {"left": 1, "right": node}
-    assert "more levels" in wrong_arguments(schema, {"formula": node})
+    assert "too deep" in wrong_arguments(schema, {"formula": node}, are_all=True)
     assert not wrong_arguments(schema, {"formula": {"left": 1, "right": {"left": 2, "right": 3}}})
+
+
+class Wide(BaseModel):
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int
+
+
+class Rows(BaseModel):
+    rows: list[Wide]
+
+
+def test_objects_that_lack_all_their_fields_are_counted_before_each_is_an_error() -> None:
+    row = dict.fromkeys("abcde", 1)
+    assert not wrong_arguments(Rows, {"rows": [row] * 30_000})
+    assert "too large" in wrong_arguments(Rows, {"rows": [{}] * 100_000})
+    assert "Field required" in wrong_arguments(Rows, {"rows": [{}]})
+
+
+LOOP: dict[str, Any] = {"$ref": "#/$defs/A"}
+
+
+@pytest.mark.parametrize(
+    "recursive",
+    [
+        {"allOf": [{"items": LOOP}, {"items": LOOP}]},
+        {"items": LOOP, "contains": LOOP},
+        {"not": {"not": {"items": LOOP}}, "if": {"items": LOOP}},
+    ],
+)
+def test_a_schema_that_refers_to_itself_is_left_after_so_many_steps(recursive: dict[str, Any]) -> None:
+    value: Any = "x"
+    for _ in range(60):
+        value = [value]
+    schema = {"$defs": {"A": recursive}, "properties": {"v": LOOP}}
+    assert "too deep" in wrong_arguments(schema, {"v": value}, are_all=True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "is_wrong"),
+    [
+        (r"^([a-zA-Z0-9]+\s?)+$", "a" * 5_000 + "!", True),
+        (r"^(a+)+$", "a" * 5_000, False),
+        ("^[a-z]+$", "A", True),
+        ("(?=a)b", "b", False),
+        ("(", "b", False),
+    ],
+)
+def test_expressions_of_a_schema_are_matched_in_time_that_is_linear(
+    pattern: str, text: str, *, is_wrong: bool
+) -> None:
+    schema = {
+        "properties": {
+            "text": {"pattern": pattern},
+            "more": {"patternProperties": {pattern: {"type": "null"}}},
+        }
+    }
+    told = wrong_arguments(schema, {"text": text, "more": {text: 1}}, are_all=True)
+    assert bool(told) is is_wrong

@@ -19,10 +19,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from code_chains.apps.mcp.files import MAX_INPUT_BYTES
 from code_chains.apps.program_queue import ProgramQueue
 from code_chains.errors import InputError, needs
 from code_chains.executors.waiting import TURNS
 from code_chains.inputs import check_session_id
+from code_chains.storage.foreign import count_json
 
 with needs("mcp", "command", "mcp"):
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -35,6 +37,10 @@ with needs("mcp", "command", "mcp"):
 
 IDLE_TIMEOUT_S = 1800.0
 """Seconds without a request after which a session of the protocol ends."""
+MAX_BODY_BYTES = 2 * MAX_INPUT_BYTES
+"""Files may be escaped or encoded, which makes them larger."""
+MAX_BODY_ITEMS = 20_000
+"""Values of a request: the library of the protocol takes 0.2 s of the loop for so many."""
 MAX_RUNNING = 4
 """Programs that run at once; those of all clients take turns."""
 MAX_SESSIONS = 100
@@ -170,6 +176,35 @@ class ClientRegistry:
             await asyncio.to_thread(self._release, client)
 
 
+class Body:
+    """What a client sends, which is counted before the application parses it, once that knows the client and asks for it.
+
+    Args:
+        receive: Receives messages of ASGI.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._is_read = receive, False
+
+    async def receive(self) -> Message:
+        """Return the body in one message, or what is none of JSON for a body of too many items; then what follows."""
+        if self._is_read:
+            return await self._receive()
+        self._is_read, data = True, bytearray()
+        while len(data) <= MAX_BODY_BYTES:  # The application refuses what is larger.
+            message = await self._receive()
+            if message["type"] != "http.request":
+                return message
+            data += message.get("body", b"")
+            if not message.get("more_body", False):
+                break
+        try:
+            await asyncio.to_thread(count_json, data, MAX_BODY_ITEMS)
+        except ValueError as error:
+            data = bytearray(f"The request is refused: {error}.".encode())
+        return {"type": "http.request", "body": bytes(data), "more_body": False}
+
+
 class ConnectionWatch:
     """ASGI middleware: it notices when a client disconnects, and when a session of the protocol ends.
 
@@ -196,10 +231,11 @@ class ConnectionWatch:
         if is_new and not self._clients.has_share(owner):
             await PlainTextResponse(_NO_SHARE, 429)(scope, receive, send)
             return
+        body = Body(receive)
         async with self._clients.connection(request) as connection:
 
             async def watched_receive() -> Message:
-                message = await receive()
+                message = await body.receive()
                 if message["type"] == "http.disconnect":
                     connection.is_over.set()
                 return message

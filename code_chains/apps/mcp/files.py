@@ -94,13 +94,16 @@ class InputFiles:
             InputError: A name or content is invalid or names a shared file, or the files are too large.
         """
         shared = await asyncio.to_thread(self._shared.list)
+        if len(files or {}) > MAX_FILES:
+            raise InputError(f"{len(files or {})} files are too many: pass at most {MAX_FILES}.")
         contents = {check_name(name): _encode(name, text) for name, text in (files or {}).items()}
         if taken := set(contents) & set(shared):
             raise InputError(f"There is a file {min(taken)!r} already. Choose another name.")
         size = sum(map(len, contents.values()))
-        if size > MAX_INPUT_BYTES or len(contents) > MAX_FILES:
-            limit = f"{MAX_FILES} files with {MAX_INPUT_BYTES >> 20} MB together"
-            raise InputError(f"{len(contents)} files with {size} bytes are too many: pass at most {limit}.")
+        if size > MAX_INPUT_BYTES:
+            raise InputError(
+                f"Files of {size:,} bytes are too large: pass at most {MAX_INPUT_BYTES >> 20} MB together."
+            )
         if session_id is not None and self._kept_bytes + size > MAX_INPUT_BYTES:
             limit = f"{MAX_INPUT_BYTES >> 20} MB together"
             raise InputError(f"The files of all sessions may have {limit}: pass no files, or no session_id.")

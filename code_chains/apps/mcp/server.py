@@ -23,13 +23,14 @@ from pydantic import Field
 from code_chains._version import __version__
 from code_chains.analysis.replies.extraction import as_program
 from code_chains.apps.mcp.clients import (
+    MAX_BODY_BYTES,
     MAX_SESSIONS,
     Client,
     ClientRegistry,
     ConnectionWatch,
     run_while_connected,
 )
-from code_chains.apps.mcp.files import MAX_INPUT_BYTES, InputFiles, SharedFiles
+from code_chains.apps.mcp.files import InputFiles, SharedFiles
 from code_chains.apps.mcp.results import AnswerResult, ArtifactStore, RunResult, answer_result, run_result
 from code_chains.apps.mcp.tokens import token_options
 from code_chains.apps.run_view import STAGE_LABELS
@@ -49,8 +50,6 @@ with needs("mcp", "command", "mcp"):
     from mcp.types import CallToolResult, Resource, ToolAnnotations
     from starlette.applications import Starlette
 
-MAX_BODY_BYTES = 2 * MAX_INPUT_BYTES
-"""Files may be escaped or encoded, which makes them larger."""
 _INSTRUCTIONS = (
     "Runs Python in a sandbox without network and without files of this machine but those that are shared. Results say"
     " what happened."

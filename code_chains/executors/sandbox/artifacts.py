@@ -66,7 +66,9 @@ class ArtifactCollector:
             mark = self.marks[name] = (status.st_ino, status.st_size, status.st_ctime_ns)
             if (name in inputs and _is_unchanged_input(status)) or (known or {}).get(name) == mark:
                 continue
-            data = _read(folder, name.rpartition("/")[2], status, self.room)
+            # Invariant: no more is read than is kept; a file without content takes no space on a disk, whatever its size.
+            is_full = len(self.artifacts) >= MAX_FILES
+            data = None if is_full else _read(folder, name.rpartition("/")[2], status, self.room)
             if data is None:
                 self.truncated = True
             else:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.errors import PydanticUserError
 
-from code_chains.analysis.unions import has_too_many_ways
+from code_chains.analysis.unions import is_too_much_to_read
 from code_chains.errors import ConfigurationError
 from code_chains.state import as_json
 from code_chains.verification.values.json_data import (
@@ -32,7 +32,7 @@ MAX_ERRORS = 50_000
 """Parts of a value in another notation, such as dates with a time, that are converted."""
 _UNREADABLE = (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What values may raise that a program forged."""
-_DISCRIMINATE = "give them a discriminator"
+_SMALLER = "return fewer parts or levels, or all fields of each part; unions of records need a discriminator"
 _RECORDS = {"properties", "$defs", "enum"}
 """Keys of a JSON schema that tells more than the name of its type."""
 
@@ -146,10 +146,8 @@ class AnswerType:
     def _validate(self, data: Any) -> Any:
         from code_chains.verification.values.mismatches import convert_notation, describe_mismatch
 
-        if has_too_many_ways(self.json_schema, data):
-            raise AnswerTypeError(
-                f"expected {self}, got a value of more levels than its unions allow: {_DISCRIMINATE}"
-            )
+        if is_too_much_to_read(self.json_schema, data):
+            raise AnswerTypeError(f"expected {self}, got a value that is too large for it: {_SMALLER}")
         holder = [data]
         try:
             return self._adapter.validate_json(to_json_text(data), strict=True)

@@ -261,6 +261,20 @@ def test_a_large_body_of_a_stranger_is_not_read(served: Served) -> None:
         assert b" 401 " in stranger.recv(1000)
 
 
+@pytest.mark.host
+def test_a_body_of_too_many_items_is_refused_before_it_is_parsed(served: Served) -> None:
+    items = ",".join(f'"f{number}":1' for number in range(30_000))
+    body = f'{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"run_python","arguments":{{{items}}}}}}}'
+    sent = {
+        "Authorization": f"Bearer {ANN}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    reply = httpx.post(f"{served.base}/mcp", content=body, headers=sent, timeout=20)
+    assert (reply.status_code, "Parse error" in reply.text) == (400, True)
+    assert post(served).status_code == 200
+
+
 async def test_neither_token_nor_refusals_are_logged(served: Served) -> None:
     async with connected(served) as client:
         await run(client, "print(1)")

@@ -596,3 +596,14 @@ def test_folders_of_packages_are_listed_once(monkeypatch: pytest.MonkeyPatch) ->
     assert (python.has("numpy"), python.has("no_such_module")) == (True, False)
     monkeypatch.setattr(os, "listdir", lambda path: pytest.fail(f"{path} is listed again"))
     assert not any(python.has(f"module_{number}") for number in range(1_000))
+
+
+def test_of_files_beyond_those_that_are_kept_nothing_is_read(sandbox: SandboxExecutor) -> None:
+    program = (
+        "for i in range(100): open(f'a{i:03}', 'w').close()\n"
+        "for i in range(500): open(f'b{i}', 'wb').truncate(8_000_000)"
+    )
+    began = time.thread_time()
+    execution = sandbox.run(program)
+    assert (execution.ok, len(execution.artifacts), execution.truncated) == (True, 100, True)
+    assert time.thread_time() - began < 1
