@@ -20,7 +20,8 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Iterable
 from contextlib import closing
 from datetime import date, datetime
 from typing import Any
@@ -35,6 +36,8 @@ READERS = {
 """Functions of DuckDB by the ending of a file."""
 DATABASES = ("db", "sqlite", "sqlite3", "duckdb")
 WORKBOOKS = ("xlsx", "xlsm")
+SAMPLE_SECONDS = 1.0
+"""How long the first rows of a table or view may take."""
 PATTERN = re.compile(r"[*?\[]")
 MAX_BYTES, MAX_CELL_CHARS, MAX_THREADS = 64 << 20, 100, 4
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -103,7 +106,7 @@ def of_sqlite(request: Json) -> Json:
     """Read a file of SQLite in its own dialect."""
     database = opened(request["sqlite"])
     if "samples" in request:
-        return described(database.execute, database.execute(SQLITE_TABLES).fetchall(), request)
+        return described(database, database.execute(SQLITE_TABLES).fetchall(), request)
     allowed, refused = {name.lower() for name in request["tables"]}, list[str]()
 
     def authorize(action: int, first: str | None, second: str | None, _: object, within: str | None) -> int:
@@ -159,7 +162,7 @@ def of_duckdb(request: Json) -> Json:
         for lock in DUCKDB_LOCKS:
             database.execute(f"SET {lock}")
         if "samples" in request:
-            return described(database.execute, sorted(found), request)
+            return described(database, sorted(found), request)
         return answer(database, request)
 
 
@@ -334,17 +337,24 @@ def column_type(types: set[type]) -> str:
 # -- both --------------------------------------------------------------------------------------------------------------
 
 
-def described(execute: Callable[[str], Any], found: list[Any], request: Json) -> Json:
-    """Return name, file and definition of the tables and their first rows, of which each is a line of JSON."""
+def described(database: Any, found: list[Any], request: Json) -> Json:
+    """Return name, file and definition of the tables and their first rows, of which each is a line of JSON.
+
+    A view may be without an end: it costs itself alone.
+    """
     wanted = {name.lower() for name in request["tables"]}
     tables = [[name, path, str(sql)] for name, sql, path in found if not wanted or name.lower() in wanted]
     for table in tables if request["samples"] else ():
         try:
             query = f"SELECT * FROM {quoted(table[0])} LIMIT {request['samples']}"  # noqa: S608
-            sample = rows_of(execute(query), 100)
+            clock = threading.Timer(SAMPLE_SECONDS, database.interrupt)
+            clock.start()
+            sample = rows_of(database.execute(query), 100)
         except Exception as error:
             table.append(f"(cannot be read: {type(error).__name__})")
             continue
+        finally:
+            clock.cancel()
         table += [json.dumps([shown(value) for value in row]) for row in sample["rows"]]
     return {"tables": tables}
 

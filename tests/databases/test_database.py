@@ -357,3 +357,15 @@ def test_other_servers_have_other_ways_which_are_refused(dialect: str, sql: str)
 
 def test_what_is_run_has_no_comments_that_a_server_would_execute() -> None:
     assert read_only("SELECT /*!50000 sleep(5) */ 1", "mysql").text == "SELECT 1"
+
+
+def test_a_view_without_an_end_costs_itself_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("CREATE TABLE orders (amount INTEGER)")
+        connection.execute("INSERT INTO orders VALUES (42)")
+        endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT sum(n) AS s FROM r"
+        connection.execute(f"CREATE VIEW endless AS {endless}")
+    connection.close()
+    with DatabaseExecutor(tmp_path / "a.db") as executor:
+        assert "42" in executor.guidance
+        assert "cannot be read" in executor.guidance
