@@ -13,7 +13,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from code_chains.batch.records import Answer
 from code_chains.errors import ConfigurationError
 
-MAX_COOL_DOWN_S, MAX_GUESS_S = 60.0, 20.0
+MAX_COOL_DOWN_S, MAX_GUESS_S = 3600.0, 20.0
 """How long all wait at most, as a provider says, and as it is guessed."""
 WINDOW_S = 60.0
 """Seconds over which rates are counted."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
 from traceback import walk_tb
 from urllib.parse import urlsplit
@@ -22,6 +25,7 @@ _BROKEN = (JSONDecodeError, LookupError, TypeError, AttributeError)
 _MODELS = "langchain_core.language_models"
 _NO_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
 _SAID = ("insufficient_quota", "credit balance is too low")
+_SECONDS = re.compile(r"\d{1,9}(?:\.\d*)?")
 _ENDPOINTS = ("/chat/completions", "/responses", "/messages", "/api/chat")
 
 
@@ -73,10 +77,14 @@ def is_out_of_credit(error: BaseException) -> bool:
 def retry_after(error: BaseException) -> float:
     """Return in how many seconds a provider wants to be asked again; 0 if it does not say."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    told = str(headers.get("retry-after") or "0")
     try:
-        return max(0.0, float(headers.get("retry-after") or 0))
-    except (TypeError, ValueError):  # It may be a date.
+        seconds = (
+            float(told) if _SECONDS.fullmatch(told) else parsedate_to_datetime(told).timestamp() - time.time()
+        )
+    except (ValueError, OverflowError):
         return 0.0
+    return max(0.0, seconds)
 
 
 def _is_own(server: str) -> bool:

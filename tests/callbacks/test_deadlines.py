@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from email.utils import formatdate
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
 
 from code_chains import create_code_chain
+from code_chains.callbacks.provider_errors import retry_after
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 
 
@@ -48,3 +51,28 @@ async def test_so_it_has_on_an_event_loop(model: ScriptedModel) -> None:
     with chain, pytest.raises(TimeoutError, match=r"within 0\.1 seconds"):
         async for _ in chain.astream("What is 2 + 2?"):
             pass
+
+
+class RefusedError(Exception):
+    def __init__(self, told: str) -> None:
+        self.response = SimpleNamespace(headers={"retry-after": told})
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        ("90", 90),
+        ("1.5", 1.5),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
+        ("-5", 0),
+        ("nan", 0),
+        ("1e400", 0),
+        ("soon", 0),
+    ],
+)
+def test_how_long_a_provider_wants_to_be_left_alone(told: str, seconds: float) -> None:
+    assert retry_after(RefusedError(told)) == seconds
+
+
+def test_a_moment_until_which_a_provider_wants_to_be_left_alone() -> None:
+    assert 50 < retry_after(RefusedError(formatdate(time.time() + 60, usegmt=True))) <= 60
