@@ -10,7 +10,6 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.errors import PydanticUserError
 
-from code_chains.analysis.unions import is_too_much_to_read
 from code_chains.errors import ConfigurationError
 from code_chains.state import as_json
 from code_chains.verification.values.json_data import (
@@ -144,6 +143,7 @@ class AnswerType:
             raise AnswerTypeError(f"the value cannot be read ({type(error).__name__})") from None
 
     def _validate(self, data: Any) -> Any:
+        from code_chains.analysis.unions import is_too_much_to_read
         from code_chains.verification.values.mismatches import convert_notation, describe_mismatch
 
         if is_too_much_to_read(self.json_schema, data):
