@@ -309,7 +309,8 @@ async def _greet(address: str) -> None:
         OSError: None does.
     """
     async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-        greeted = await connect(address, timeout=_CONNECT_TIMEOUT_S)
+        certificates = distributed.security.Security().get_connection_args("client")
+        greeted = await connect(address, timeout=_CONNECT_TIMEOUT_S, **certificates)
         await greeted.close()
 
 
