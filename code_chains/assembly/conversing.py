@@ -221,7 +221,9 @@ class ConversingChain(StreamingSequentialChain):
             turn = memory.undo(session_id)
             if turn is not None and conversation is not None and conversation.last_turn == turn.id:
                 conversation.roll_back()
-                if conversation.last_turn == turn.id:  # There is no checkpoint: the next turn rebuilds the state.
+                if (
+                    conversation.last_turn == turn.id
+                ):  # There is no checkpoint: the next turn rebuilds the state.
                     conversation.drop()
         return turn
 

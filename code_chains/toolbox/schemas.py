@@ -22,7 +22,7 @@ _MAX_DEPTH = 8
 _MAX_CHARS = 400
 _MAX_FIELDS = 20
 _MAX_CHOICES = 20
-_MAX_PROBLEMS, _MAX_LISTED = 5, 1000
+_MAX_PROBLEMS, _MAX_LISTED, _MAX_SHOWN = 5, 1000, 5
 _MAX_STEPS = 200_000
 """Keywords of a JSON schema that are compared with a part of arguments; they take a second or two."""
 _TOO_MUCH = "arguments: they are too large, or too deep, to be checked"
@@ -162,6 +162,8 @@ def _schema_of(model: type[BaseModel] | type[BaseModelV1]) -> dict[str, Any]:
 def _schema_errors(schema: dict[str, Any], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     from jsonschema.exceptions import SchemaError as NoSchemaError
     from jsonschema.validators import validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
 
     kind = validator_for(schema)
     try:
@@ -169,13 +171,64 @@ def _schema_errors(schema: dict[str, Any], arguments: Mapping[str, Any]) -> Iter
     except NoSchemaError:  # Nothing can be said by a schema that is none.
         return
     steps = _steps.set(itertools.count())
+    validator = _bounded(kind)(schema, registry=Registry())  # Nothing is fetched, and no file is read.
     try:
-        for error in list(itertools.islice(_bounded(kind)(schema).iter_errors(dict(arguments)), _MAX_LISTED)):
-            yield ".".join(map(str, error.absolute_path)), error.message[:_MAX_CHARS]
-    except _TooManyStepsError:
+        errors = list(itertools.islice(validator.iter_errors(_briefly_shown(dict(arguments))), _MAX_LISTED))
+    except (_TooManyStepsError, RecursionError):
+        errors = []
         yield _TOO_MUCH.partition(": ")[::2]
+    except Unresolvable:  # Nothing can be said by a schema that refers to what is not there.
+        errors = []
     finally:
         _steps.reset(steps)
+    for error in errors:
+        yield ".".join(map(str, error.absolute_path)), error.message[:_MAX_CHARS]
+
+
+class _List(list[Any]):
+    """A list that shows what it begins with: each error of a validator shows the whole of a value."""
+
+    def __repr__(self) -> str:
+        shown = [*map(_shown, self[:_MAX_SHOWN]), *["…"] * (len(self) > _MAX_SHOWN)]
+        return f"[{', '.join(shown)}]"
+
+
+class _Dict(dict[Any, Any]):
+    """A dict that does so."""
+
+    def __repr__(self) -> str:
+        items = itertools.islice(self.items(), _MAX_SHOWN)
+        shown = [
+            *(f"{_shown(key)}: {_shown(item)}" for key, item in items),
+            *["…"] * (len(self) > _MAX_SHOWN),
+        ]
+        return f"{{{', '.join(shown)}}}"
+
+
+class _Text(str):
+    """A text that does so."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{str.__repr__(self[:_MAX_CHARS])}{'…' * (len(self) > _MAX_CHARS)}"
+
+
+def _shown(value: Any) -> str:
+    return (
+        "[…]" if isinstance(value, list) else "{…}" if isinstance(value, dict) else repr(value)[:_MAX_CHARS]
+    )
+
+
+def _briefly_shown(value: Any) -> Any:
+    """Return JSON whose `repr` is short."""
+    if isinstance(value, str):
+        return _Text(value)
+    if isinstance(value, list | tuple):
+        return _List(map(_briefly_shown, value))
+    if isinstance(value, dict):
+        return _Dict(zip(map(_briefly_shown, value), map(_briefly_shown, value.values()), strict=True))
+    return value
 
 
 class _TooManyStepsError(Exception):
@@ -195,6 +248,7 @@ def _bounded(kind: Any) -> Any:
         "pattern": _pattern,
         "patternProperties": None,
         "additionalProperties": _additional,
+        "unevaluatedProperties": None,
     }
     keywords = {name: own.get(name, check) for name, check in kind.VALIDATORS.items()}
     return validators.extend(kind, {name: _counted(check or _unchecked) for name, check in keywords.items()})

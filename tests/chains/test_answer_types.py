@@ -598,3 +598,41 @@ def test_the_size_of_a_value_counts_with_the_fields_and_unions_of_its_type() -> 
     deep["left"] = {"value": ["x"] * 10_000}
     with pytest.raises(AnswerTypeError, match="too large for it"):
         AnswerType(Add).validate(deep)
+
+
+class Branch(BaseModel):
+    children: list[Branch | Twig]
+
+
+class Twig(BaseModel):
+    name: str
+
+
+def test_a_tree_with_one_kind_of_branch_has_any_depth() -> None:
+    node: dict[str, Any] = {"name": "x"}
+    for _ in range(40):
+        node = {"children": [node, {"name": "y"}]}
+    assert isinstance(AnswerType(Branch).validate(node), Branch)
+
+
+@pytest.mark.parametrize("kind", [dict[int, int], set[int], list[set[int]]])
+def test_numbers_with_one_hash_are_no_set_and_no_keys(kind: Any) -> None:
+    def value(step: int) -> Any:
+        numbers = [step * number for number in range(1, 3_000)]
+        forms = {"dict": dict.fromkeys(map(str, numbers), 1), "set": numbers}
+        return forms.get(kind.__name__, [numbers])
+
+    assert AnswerType(kind).validate(value(2**61 - 3))
+    with pytest.raises(AnswerTypeError, match="too large for it"):
+        AnswerType(kind).validate(value(2**61 - 1))
+
+
+def test_no_entry_of_a_dict_is_lost_as_its_key_is_the_same_number() -> None:
+    assert AnswerType(dict[int, int]).validate({"1": 5, "2": 6}) == {1: 5, 2: 6}
+    with pytest.raises(AnswerTypeError, match="two keys"):
+        AnswerType(dict[int, int]).validate({"1": 5, "01": 6})
+
+
+def test_a_table_has_so_many_columns() -> None:
+    with pytest.raises(AnswerTypeError, match="10,000 columns"):
+        AnswerType(pd.DataFrame).validate({f"c{number}": [1] for number in range(20_000)})

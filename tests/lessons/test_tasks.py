@@ -264,6 +264,8 @@ def test_the_examples_are_read(tmp_path: Path) -> None:
         ("2 ** 3", "2 * * 3", False),
         ("1.5", "1 . 5", False),
         ("[1,2]", "[1, 2]", True),
+        ("a + b", "a\u00a0+ b", False),
+        ("1e-5", "1e - 5", False),
     ],
 )
 def test_of_a_filled_gap_blanks_and_quotes_are_free_and_the_content_of_texts_is_not(
@@ -271,6 +273,13 @@ def test_of_a_filled_gap_blanks_and_quotes_are_free_and_the_content_of_texts_is_
 ) -> None:
     status = grade(f"```python gaps\nx = {{{{{answer}}}}}\n```\n", f"x = {filled}")["results"]["status"]
     assert (status == "pass") is is_right
+
+
+def test_the_indentation_of_a_line_is_no_blank() -> None:
+    task = "```python gaps\nfor x in xs:\n    t += x\n{{return t}}\n```\n"
+    for indentation, status in (("", "pass"), ("    ", "fail"), (" ", "fail")):
+        filled = f"for x in xs:\n    t += x\n{indentation}return t"
+        assert grade(task, filled)["results"]["status"] == status
 
 
 def test_a_line_that_is_longer_than_it_could_be_is_not_read() -> None:

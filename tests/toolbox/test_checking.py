@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.tools import StructuredTool, ToolException
 from pydantic import BaseModel
+from pytest_httpserver import HTTPServer
 
 from code_chains import create_code_chain
 from code_chains.executors.sandbox.executor import SandboxExecutor
@@ -241,3 +244,27 @@ def test_expressions_of_a_schema_are_matched_in_time_that_is_linear(
     }
     told = wrong_arguments(schema, {"text": text, "more": {text: 1}}, are_all=True)
     assert bool(told) is is_wrong
+
+
+def test_no_keyword_of_a_schema_matches_expressions_by_backtracking() -> None:
+    inner = {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "unevaluatedProperties": False}
+    assert not wrong_arguments({"properties": {"h": inner}}, {"h": {"a" * 60 + "!": 1}}, are_all=True)
+
+
+def test_errors_of_a_schema_do_not_show_whole_values() -> None:
+    tree = {
+        "anyOf": [{"required": ["next"], "properties": {"next": LOOP}, "type": "object"}, {"type": "number"}]
+    }
+    value: Any = "x" * 3_000_000 + "\N{GRINNING FACE}"
+    for _ in range(40):
+        value = {"next": value}
+    began = time.thread_time()
+    assert wrong_arguments({"$defs": {"A": tree}, "properties": {"t": LOOP}}, {"t": value}, are_all=True)
+    assert time.thread_time() - began < 1
+
+
+def test_a_schema_reads_no_file_and_opens_no_address(tmp_path: Path, httpserver: HTTPServer) -> None:
+    (tmp_path / "secret.json").write_text('{"enum": ["secret"]}')
+    for reference in ((tmp_path / "secret.json").as_uri(), httpserver.url_for("/secret.json")):
+        assert not wrong_arguments({"properties": {"a": {"$ref": reference}}}, {"a": "z"}, are_all=True)
+    assert not httpserver.log

@@ -199,6 +199,8 @@ class Body:
             if not message.get("more_body", False):
                 break
         try:
+            if b"\0" in data:  # Of UTF-16, which a parser would take, and which counts as something else.
+                raise ValueError("it is not in UTF-8")
             await asyncio.to_thread(count_json, data, MAX_BODY_ITEMS)
         except ValueError as error:
             data = bytearray(f"The request is refused: {error}.".encode())

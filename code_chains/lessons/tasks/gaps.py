@@ -23,8 +23,8 @@ _OPEN = "____"
 _GAP = re.compile(r"\{\{([^{}\n]{0,200})\}\}")
 _OPERATORS = "|".join(map(re.escape, sorted(EXACT_TOKEN_TYPES, key=len, reverse=True)))
 _TOKEN = re.compile(
-    r"""[A-Za-z]{0,2}(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|\.?\d[\w.]*+|\w++"""
-    rf"|{_OPERATORS}|[^\w\s]"
+    r"""[A-Za-z]{0,2}(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|\.?\d(?:[eE][+-](?=\d)|[\w.])*+|\w++"""
+    rf"|{_OPERATORS}|[^\w \t]"
 )
 _MAX_WAYS, _MAX_LINE_CHARS, _MAX_CHARS = 200, 500, 20_000
 """Ways to fill a line, its characters, and those of all lines in each way."""
@@ -100,9 +100,10 @@ class Gaps(Task):
         # Invariant: expressions read no line that is longer than it could be.
         if len(line) > 2 * _MAX_LINE_CHARS:
             return False
-        parts = _tokens if self.language == "python" else _words
-        filled = parts(line)
-        return any(filled == parts(way) for way in _filled(template))
+        if self.language != "python":
+            return any(_words(line) == _words(way) for way in _filled(template))
+        filled = (_indentation(line), _tokens(line))
+        return any(filled == (_indentation(way), _tokens(way)) for way in _filled(template))
 
     def is_told(self, hint: str) -> bool:
         """Return whether a hint has a line with its gaps filled."""
@@ -135,6 +136,10 @@ def _fits(line: str, template: str) -> bool:
             return False
         place += len(part)
     return line.startswith(first) and line.endswith(parts[-1]) and len(line) - len(parts[-1]) >= place
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def _tokens(line: str) -> list[str]:

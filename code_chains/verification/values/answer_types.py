@@ -150,16 +150,22 @@ class AnswerType:
             raise AnswerTypeError(f"expected {self}, got a value that is too large for it: {_SMALLER}")
         holder = [data]
         try:
-            return self._adapter.validate_json(to_json_text(data), strict=True)
+            return self._read(data)
         except ValidationError as error:
             problems = self._problems(error)
         # Once more with what is the same number or date in another notation.
         for problem in problems:
             convert_notation(holder, problem)
         try:
-            return self._adapter.validate_json(to_json_text(holder[0]), strict=True)
+            return self._read(holder[0])
         except ValidationError as error:
             raise AnswerTypeError(describe_mismatch(self._problems(error), holder)) from None
+
+    def _read(self, data: Any) -> Any:
+        value = self._adapter.validate_json(to_json_text(data), strict=True)
+        if isinstance(data, dict) and isinstance(value, dict) and len(value) < len(data):
+            raise AnswerTypeError("two keys of a dict are the same number or date")
+        return value
 
     def _problems(self, error: ValidationError) -> list[dict[str, Any]]:
         # Invariant: errors are counted first, as the list of them takes a hundred times the memory of the value.

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from code_chains.state import numbers_rows, with_index_as_column
 
 MAX_INPUT_CHARS, MAX_ITEMS = 60, 1_000_000
+_MAX_COLUMNS = 10_000
 _MAX_SPARSE_CELLS, _MAX_SPARSITY = 100_000, 10
 """Cells of a frame of records that have other keys, and how many more than it has values."""
 
@@ -170,6 +171,9 @@ def as_frame(value: Any) -> Any:
     """Return a frame, or what is one in another form: a series, a list of records, a dict of columns."""
     import pandas
 
+    columns = len(value.columns) if isinstance(value, pandas.DataFrame) else 0
+    if max(columns, len(value) if isinstance(value, dict) else 0) > _MAX_COLUMNS:
+        raise AnswerTypeError(f"expected a pandas DataFrame of at most {_MAX_COLUMNS:,} columns")
     if isinstance(value, pandas.DataFrame):
         return value
     if isinstance(value, pandas.Series):

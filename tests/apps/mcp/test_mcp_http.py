@@ -270,8 +270,9 @@ def test_a_body_of_too_many_items_is_refused_before_it_is_parsed(served: Served)
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
     }
-    reply = httpx.post(f"{served.base}/mcp", content=body, headers=sent, timeout=20)
-    assert (reply.status_code, "Parse error" in reply.text) == (400, True)
+    for content in (body, f'{{"a":"\u2200",{body[1:]}'.encode("utf-16-le")):
+        reply = httpx.post(f"{served.base}/mcp", content=content, headers=sent, timeout=20)
+        assert (reply.status_code, "Parse error" in reply.text) == (400, True)
     assert post(served).status_code == 200
 
 
