@@ -19,7 +19,7 @@ from code_chains.executors import Executor
 from code_chains.inputs import shortened
 from code_chains.state import Execution, Problem, Verdict, as_json
 from code_chains.toolbox import Toolbox, check_tool_name
-from code_chains.toolbox.schemas import describe_wrong_arguments
+from code_chains.toolbox.arguments import describe_wrong_arguments
 from code_chains.verification.feedback import repair_feedback
 
 MAX_CHARS = 20_000

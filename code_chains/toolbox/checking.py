@@ -11,7 +11,7 @@ from code_chains.analysis.parsing import nodes, parse
 from code_chains.analysis.work import walk
 from code_chains.executors.signatures import Signature
 from code_chains.records import Problem
-from code_chains.toolbox.schemas import wrong_arguments
+from code_chains.toolbox.arguments import wrong_arguments
 from code_chains.toolbox.toolbox import Toolbox
 
 

@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from code_chains.callbacks.budget import Budget, find_budgets
 from code_chains.executors.approval import ToolRequest
 from code_chains.executors.tool_calls import ToolCallError
-from code_chains.toolbox.schemas import wrong_arguments
+from code_chains.toolbox.arguments import wrong_arguments
 
 
 class BudgetGuard:

@@ -130,7 +130,7 @@ class Toolbox:
 
     def explain(self, error: BaseException) -> str:
         """Return what was wrong with the arguments of a call; empty if an error says something else."""
-        from code_chains.toolbox.schemas import describe_wrong_arguments
+        from code_chains.toolbox.arguments import describe_wrong_arguments
 
         return describe_wrong_arguments(error) if isinstance(error, ValidationError) else ""
 

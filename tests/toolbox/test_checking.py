@@ -15,8 +15,8 @@ from code_chains import create_code_chain
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.testing import ScriptedModel
 from code_chains.toolbox import Toolbox
+from code_chains.toolbox.arguments import wrong_arguments
 from code_chains.toolbox.checking import find_wrong_calls
-from code_chains.toolbox.schemas import wrong_arguments
 
 SCHEMA = {
     "type": "object",
