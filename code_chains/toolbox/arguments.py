@@ -13,7 +13,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.v1 import BaseModel as BaseModelV1
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
-from code_chains.analysis.unions import is_too_much_to_read
+from code_chains.analysis.validation_cost import is_too_costly
 from code_chains.toolbox.json_schemas import TooMuchError, schema_errors, with_integers
 
 _MAX_PROBLEMS, _MAX_LISTED = 5, 1000
@@ -36,7 +36,7 @@ def wrong_arguments(
     if isinstance(schema, dict):
         found = schema_errors(schema, arguments, _MAX_LISTED)
     elif issubclass(schema, BaseModel):
-        if is_too_much_to_read(_schema_of(schema), dict(arguments)):
+        if is_too_costly(_schema_of(schema), dict(arguments)):
             return _TOO_MUCH
         found = _model_errors(schema, arguments)
     else:

@@ -143,10 +143,10 @@ class AnswerType:
             raise AnswerTypeError(f"the value cannot be read ({type(error).__name__})") from None
 
     def _validate(self, data: Any) -> Any:
-        from code_chains.analysis.unions import is_too_much_to_read
+        from code_chains.analysis.validation_cost import is_too_costly
         from code_chains.verification.values.mismatches import convert_notation, describe_mismatch
 
-        if is_too_much_to_read(self.json_schema, data):
+        if is_too_costly(self.json_schema, data):
             raise AnswerTypeError(f"expected {self}, got a value that is too large for it: {_SMALLER}")
         holder = [data]
         try:

@@ -21,7 +21,7 @@ _MIN_DIGITS, _MAX_DIGITS = 19, 4_000
 """Characters of a text that may be read as a number as large as the modulus."""
 
 
-def is_too_much_to_read(schema: Mapping[str, Any], data: Any) -> bool:
+def is_too_costly(schema: Mapping[str, Any], data: Any) -> bool:
     """Return whether data could have too many errors by a JSON schema. A union with a discriminator has one way.
 
     Example:
@@ -30,7 +30,7 @@ def is_too_much_to_read(schema: Mapping[str, Any], data: Any) -> bool:
         >>> deep = 1
         >>> for _ in range(20):
         ...     deep = {"left": deep}
-        >>> is_too_much_to_read(tree, {"left": 1}), is_too_much_to_read(tree, deep)
+        >>> is_too_costly(tree, {"left": 1}), is_too_costly(tree, deep)
         (False, True)
     """
     parts = list(_parts(schema))
