@@ -14,7 +14,7 @@ from pytest_httpserver import HTTPServer
 from code_chains import create_code_chain
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.testing import ScriptedModel
-from code_chains.toolbox import Toolbox
+from code_chains.toolbox import Toolbox, json_schemas
 from code_chains.toolbox.arguments import wrong_arguments
 from code_chains.toolbox.checking import find_wrong_calls
 
@@ -177,7 +177,10 @@ class Formula(BaseModel):
 
 
 @pytest.mark.parametrize("schema", [Formula, Formula.model_json_schema()])
-def test_arguments_whose_levels_double_the_work_are_refused(schema: Any) -> None:
+def test_arguments_whose_levels_double_the_work_are_refused(
+    schema: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_schemas, "_MAX_STEPS", 5_000)
     node: Any = "x"
     for _ in range(40):
         node = {"left": 1, "right": node}
@@ -215,7 +218,10 @@ LOOP: dict[str, Any] = {"$ref": "#/$defs/A"}
         {"not": {"not": {"items": LOOP}}, "if": {"items": LOOP}},
     ],
 )
-def test_a_schema_that_refers_to_itself_is_left_after_so_many_steps(recursive: dict[str, Any]) -> None:
+def test_a_schema_that_refers_to_itself_is_left_after_so_many_steps(
+    recursive: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_schemas, "_MAX_STEPS", 5_000)
     value: Any = "x"
     for _ in range(60):
         value = [value]
