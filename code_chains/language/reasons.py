@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Mapping
@@ -10,38 +11,16 @@ from code_chains.language.detect import LANGUAGES
 from code_chains.language.messages import texts
 from code_chains.records import Verdict
 
-_PATTERNS = {
-    "silent": r"The program ran but printed nothing\.",
-    "late": r"Timeout: The program did not end within ([\d.e+]+) seconds\.",
-    "missing": r"Refused: The reply held no \w+ program\.( It was: .*)?",
-    "unchecked": r"The program ran; nothing checked its output\.",
-    "read": r"It read: (.*)\.",
-    "defines": r"The program defines what was asked for; nothing checked it\.",
-    "zero_vote": r"(\d+) of (\d+) programs gave zero, which is also what mistakes give\.",
-    "judge_unsure": r"The judge said neither a clear yes nor a clear no\.",
-    "own_words": r"Nothing was computed: these are the model's own words\.",
+_OTHER_FORMS = {
+    "missing": r"Refused: The reply held no \w+ program\.",
     "tests": r"The program gives what (\d+|the) (?:tests?|examples?) expects?\.",
-    "vote": r"(\d+) of (\d+) programs gave the same outcome\.",
-    "nothing": r"Nothing was computed: the program prints what the model wrote: (.*)\.",
     "made_up": r"The program made up its data: (.*) (?:was|were) not given\.",
-    "assumed": r"The program assumes (.*), which was not given\.",
-    "lacking": r"The model says that this is not given: (.*)\.",
-    "replaced": r"(.*) was given but does not reach the output; the program used (.*) of its own\.",
-    "ignored": r"(.*) was given but does not reach the output\.",
-    "selects": r"The program selects (.*), which the question does not name\.",
     "no_column": r"Nothing in the data is called (.*); the program used the columns? (.*)\. There are: (.*)\.",
-    "network": r"Programs have no network, except for addresses that the application allows\.",
     "found_nothing": r"The program found nothing\..*",
-    "absent": r"`([^`]*)` stands in no file\.",
-    "absent_like": r"`([^`]*)` stands in no file; there is ((?:`[^`]*`(?:, )?)+)\.",
-    "adds": r"The program takes a sum or mean of (.*), which the question does not name\. There are: (.*)\.",
-    "reads": r"The program reads (.+), and the question asks for (.+)\.",
-    "zero": r"The result is zero, as if no row was selected\. If that is so, the program must say so in a sentence\.",
-    "no_value": r"The output holds no value\. If there is none, the program must say so in a sentence\.",
-    "format": r"The output does not have the format that the question states: print (.*)\.",
-    "reports_failure": r"The output reports a failure instead of an answer: (.*)",
 }
-"""The reasons in English, by the keys of their translations in `data/words.json`."""
+"""Reasons of which English has several forms, or names what no translation does."""
+_VALUE = re.compile(r"\\\{\d*\\\}")
+"""A value within a sentence, once that is escaped."""
 _STEP = re.compile(r"Step (\d+) of (\d+): (.*)", re.DOTALL)
 _QUOTE = " It was: "
 """What introduces a reply of the model, which is quoted as it is."""
@@ -81,18 +60,26 @@ def _translated(reason: str, words: Mapping[str, str]) -> str:
     return ""
 
 
+@functools.cache
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    """Return what matches each reason in English, by the keys of its translations."""
+    sentences = {key: said for key, said in texts("en", "reasons").items() if "." in said or "{" in said}
+    sources = {key: _VALUE.sub("(.*)", re.escape(said)) for key, said in sentences.items()} | _OTHER_FORMS
+    return {key: re.compile(source, re.DOTALL) for key, source in sources.items()}
+
+
 def _of_pattern(reason: str, words: Mapping[str, str]) -> str:
     """Return a single reason in the words of a language; empty if it is unknown."""
-    for key, pattern in _PATTERNS.items():
-        if match := re.fullmatch(pattern, reason, re.DOTALL):
-            values = [_number(value) for value in match.groups()]
-            quoted = (value.removeprefix(_QUOTE) for value in values if value.startswith(_QUOTE))
-            return " ".join([words[key].format(*values), *quoted])
+    sentence, _, quoted = reason.partition(_QUOTE)
+    for key, pattern in _patterns().items():
+        if match := pattern.fullmatch(sentence):
+            said = words[key].format(*map(_number, match.groups()))
+            return f"{said} {quoted}" if quoted else said
     return ""
 
 
-def _number(value: str | None) -> str:
-    return "1" if value == "the" else value or ""
+def _number(value: str) -> str:
+    return "1" if value == "the" else value
 
 
 def verdict_title(verdict: Verdict, language: str | None = None) -> str:
