@@ -25,6 +25,8 @@ _STEP = re.compile(r"Step (\d+) of (\d+): (.*)", re.DOTALL)
 _QUOTE = " It was: "
 """What introduces a reply of the model, which is quoted as it is."""
 _END = re.compile(r"[.!?] ")
+_MAX_CHARS = 4_000
+"""A longer reason is mostly what a program printed, and costs expressions more than it is worth."""
 _MAX_REASONS, _MAX_SENTENCES = 4, 3
 """How many reasons are in a row, and of how many sentences one is."""
 
@@ -36,7 +38,7 @@ def everywhere(key: str) -> set[str]:
 
 def translate_reason(reason: str, language: str | None) -> str:
     """Return a reason in a language, if it is one of this library's."""
-    if language is None or language == "en" or language not in LANGUAGES:
+    if language is None or language == "en" or language not in LANGUAGES or len(reason) > _MAX_CHARS:
         return reason
     words = texts(language, "reasons")
     if step := _STEP.fullmatch(reason):
