@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol, cast
 
 from code_chains.errors import ConfigurationError
-from code_chains.language.vocabulary import read_data
+from code_chains.language.vocabulary import pattern, read_data
 
 _DATA = read_data("detection.json")
 LANGUAGES: dict[str, str] = {code: entry["name"] for code, entry in _DATA["languages"].items()}
@@ -20,12 +20,7 @@ UNKNOWN = "und"
 
 _SCRIPT_NAMES = "ARABIC CJK CYRILLIC DEVANAGARI GREEK HANGUL HEBREW HIRAGANA KATAKANA THAI".split()
 _SCRIPTS = dict(zip(_SCRIPT_NAMES, "ar zh ru hi el ko he ja ja th".split(), strict=True))
-_OTHER_SIGNS = re.compile(
-    r"[æøőűģķļņėųāēīľĺŕəðþħġẁŵŷṣ]|[ђјљњћџѓќѕәғқңөұүһўҳҷӣӯӈҡ]|[ٹڈڑےںھہێۆڵڕښږځڅډړۍەۈۇۋڭېڪڏٻڄڃڇڍڻٽٿڀڙڳڱڦ]|اؤ\b|ळ"
-    r"|\bוו(?:י|יפל|אס|ער|ען|ו)\b|[\u05f0-\u05f2]|\u05d0[\u05b7\u05b8]|l·l|(?<!\w)['’]n\b(?!['’])|\A[^и]*(?:і[^и]*[ыэё]|[ыэё][^и]*і)[^и]*\Z"
-    r"|\b(?:mis on|cuál ye|wat is die|wat is it|qual es|summen av|is daar|dies ha)\b",
-    re.IGNORECASE,
-)
+_OTHER_SIGNS = pattern(_DATA["other_signs"])
 """Letters, signs and phrases of other languages than those supported, in the scripts of these."""
 _IDENTIFIED = {
     "LATIN": "cs de en es fr id it nl pl pt ro sv tr vi ca da no nn fi et hu hr sl sk lt lv sw eu sq is".split(),
