@@ -25,7 +25,7 @@ import click
 from code_chains.apps.artifact_folder import ArtifactFolder
 from code_chains.apps.shutdown import TurnGuard
 from code_chains.apps.terminal.named_files import check_named_files
-from code_chains.apps.terminal.progress import Progress, follow, format_usage
+from code_chains.apps.terminal.progress import Progress, follow
 from code_chains.apps.terminal.question_log import data_folder
 from code_chains.assembly.code_chain import CodeChain
 from code_chains.callbacks.redaction import describe_error
@@ -181,7 +181,7 @@ class Chat:
 
     def _cost(self, _: str) -> None:
         usage = self.meter.usage
-        _echo(f"{format_usage(usage)}{', at an unknown price' if usage.usd is None else ''}")
+        _echo(usage.describe())
 
     def _file(self, path: str) -> None:
         if not path:

@@ -25,7 +25,7 @@ from code_chains.chains.validate import ApprovalRequest
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.language.reasons import verdict_words
 from code_chains.records.printable import printable, strip_control_chars
-from code_chains.state import Attempt, Source, Usage, Verdict
+from code_chains.state import Attempt, Source, Verdict
 
 if TYPE_CHECKING:
     pass
@@ -178,7 +178,7 @@ class Progress(BaseCallbackHandler):
         elif key == "sources":
             self._show_sources(value)
         elif key == "usage":
-            self.console.print(f"\n[dim]{format_usage(value)}[/dim]")
+            self.console.print(f"\n[dim]{value.describe()}[/dim]")
 
     def show_verdict(self, verdict: Verdict, language: str | None = None) -> None:
         """Show a verdict, in the language of the answer."""
@@ -242,13 +242,6 @@ def follow(
     if advice := remedy(result, "terminal"):
         progress.console.print(Text(printable(advice)))
     return dict(result)
-
-
-def format_usage(usage: Usage) -> str:
-    """Format the usage of models as one line."""
-    cost = f", {usage.usd:.4f} dollars" if usage.usd else ""
-    tokens = f"{usage.input_tokens} input tokens, {usage.output_tokens} output tokens"
-    return f"{usage.model_calls} model calls, {tokens}{cost}"
 
 
 @contextmanager
