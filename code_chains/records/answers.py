@@ -244,19 +244,19 @@ class Usage(Record):
         """Input and output tokens."""
         return self.input_tokens + self.output_tokens
 
-    def describe(self, known_usd: float = 0.0) -> str:
-        """Describe it in one line: what is estimated is "about", and "at least" what is known of the dollars.
+    def describe(self, known_usd: float = 0.0, *, is_partial: bool = False) -> str:
+        """Describe it in one line: what is estimated is "about", and "at least" what is known of something.
 
         Args:
             known_usd: Dollars of that part whose price is known, if not all is.
+            is_partial: Whether more was spent, which nobody can tell.
         """
-        about = "about " if self.estimated_calls else ""
-        known = known_usd if self.usd is None else self.usd
-        usd = f"{about}{known:.4f} dollars"
+        bound = "at least " if is_partial else "about " if self.estimated_calls else ""
+        usd = f"{bound}{self.usd or 0.0:.4f} dollars"
         if self.usd is None:
-            usd = f"at least {usd}" if known else "unknown price"
+            usd = f"at least {known_usd:.4f} dollars" if known_usd else "unknown price"
         told = f" and {self.estimated_calls:,} that told no tokens" if self.estimated_calls else ""
-        return f"{usd}, {about}{self.tokens:,} tokens, {self.model_calls:,} model calls{told}"
+        return f"{usd}, {bound}{self.tokens:,} tokens, {self.model_calls:,} model calls{told}"
 
     def __add__(self, other: Usage) -> Usage:
         """Return what was spent on both."""

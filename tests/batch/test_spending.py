@@ -164,7 +164,7 @@ def test_what_was_being_answered_when_a_run_ended_is_said_to_be_unknown() -> Non
         answers.close()
         released.set()
     assert "1 of 2 done, 1 interrupted" in str(counts)
-    assert counts.cost.startswith("at least ")
+    assert "at least " in counts.cost
 
 
 def test_answers_in_words_alone_are_counted() -> None:

@@ -104,8 +104,8 @@ class Counts:
     @property
     def cost(self) -> str:
         """What was spent in this run, and how long it took."""
-        least = "at least " if self.interrupted else ""
-        return f"{least}{self.usage.describe(self.known_usd)}, {time.monotonic() - self.started:.1f} s"
+        cost = self.usage.describe(self.known_usd, is_partial=bool(self.interrupted))
+        return f"{cost}, {time.monotonic() - self.started:.1f} s"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON values."""
