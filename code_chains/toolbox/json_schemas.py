@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from typing import Annotated, Any
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
-from pydantic_core import SchemaError
 
 _MAX_CHARS, _MAX_SHOWN = 400, 5
 _MAX_STEPS = 200_000
@@ -148,7 +147,9 @@ def _pattern(validator: Any, pattern: str, text: Any, schema: Any) -> Iterator[E
 def _linear_expression(pattern: str) -> TypeAdapter[str] | None:
     try:
         return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
-    except SchemaError:  # It looks around, or back.
+    except (
+        Exception
+    ):  # It looks around, or back, or is no expression; the class of the error has no public name.
         return None
 
 
