@@ -158,6 +158,7 @@ class ToolServer(Closing):
         self.calls.close()
         self._is_closed = True
         self._wake()
+        self._cancel_calls()  # While the loop of the caller is there.
         if self._thread is None:
             self._release()
 
