@@ -86,9 +86,9 @@ class _Text(str):
 
 
 def _shown(value: Any) -> str:
-    return (
-        "[…]" if isinstance(value, list) else "{…}" if isinstance(value, dict) else repr(value)[:_MAX_CHARS]
-    )
+    if isinstance(value, list | dict):
+        return "[…]" if isinstance(value, list) else "{…}"
+    return repr(value)[:_MAX_CHARS]
 
 
 def _briefly_shown(value: Any) -> Any:
@@ -147,9 +147,7 @@ def _pattern(validator: Any, pattern: str, text: Any, schema: Any) -> Iterator[E
 def _linear_expression(pattern: str) -> TypeAdapter[str] | None:
     try:
         return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
-    except (
-        Exception
-    ):  # It looks around, or back, or is no expression; the class of the error has no public name.
+    except Exception:  # It looks around or back, or is none; the error has no public class.
         return None
 
 
